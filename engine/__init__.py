@@ -1,0 +1,1 @@
+"""Forkmap's engine: from spans to runs, paths, behaviour maps and what they say."""

@@ -1,0 +1,64 @@
+"""Everything that can go wrong for a reason a person should read.
+
+::
+
+    ForkmapError
+    ├── InputError          a record that cannot be read: file, line, reason
+    ├── StoreError          a store that cannot be used
+    │   ├── NotAStoreError      the file is something else
+    │   ├── NewerStoreError     written by a later version
+    │   └── DamagedStoreError   the database reports corruption
+    ├── UnknownAgentError   nobody by that name in this tenant
+    └── UnknownRunError     no such run in this tenant
+"""
+
+from __future__ import annotations
+
+
+class ForkmapError(Exception):
+    """Base of the tree: its text is one sentence meant for a person."""
+
+
+class InputError(ForkmapError):
+    """A record that cannot be read.
+
+    Parameters
+    ----------
+    reason : str
+        What is wrong, in words.
+    file : str
+        Where it was read from, "" if unknown.
+    line : int
+        Line (or record) number counted from 1, 0 if the whole file is meant.
+    """
+
+    def __init__(self, reason: str, file: str = "", line: int = 0) -> None:
+        self.reason = reason
+        self.file = file
+        self.line = line
+        where = ":".join(part for part in (file, str(line) if line else "") if part)
+        super().__init__(f"{where}: {reason}" if where else reason)
+
+
+class StoreError(ForkmapError):
+    """A store that cannot be used."""
+
+
+class NotAStoreError(StoreError):
+    """The file exists and is not a Forkmap store."""
+
+
+class NewerStoreError(StoreError):
+    """The store was written by a later version of Forkmap."""
+
+
+class DamagedStoreError(StoreError):
+    """The database file is corrupt."""
+
+
+class UnknownAgentError(ForkmapError):
+    """No run of that agent is in the tenant's store."""
+
+
+class UnknownRunError(ForkmapError):
+    """No such run is in the tenant's store."""
