@@ -1,0 +1,197 @@
+"""The questions that the command and the pages both ask of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from engine.calibration import Calibration, calibrate
+from engine.maps import BehaviourMap, build
+from engine.runs import ALL_TIME, Cohort, Outcome, Run, View, Window, is_live
+from engine.store import AgentSummary, RunRow, Store
+from engine.verdicts import Verdict, judge, judge_next
+
+DEFAULT_WINDOW = Window()
+"""The last 30 days, as a symbol."""
+
+
+class Judged(NamedTuple):
+    """A run, its verdict, and the verdict of the next step that was asked about, if any."""
+
+    run: Run
+    verdict: Verdict
+    asked: Verdict | None = None
+
+
+class Example(NamedTuple):
+    """A completed run that passed a node."""
+
+    run_id: str
+    ticket: str | None
+    outcome: Outcome
+
+
+def load_map(store: Store, cohort: Cohort, now_ns: int) -> BehaviourMap:
+    """Build the cohort's behaviour map from the store.
+
+    Raises
+    ------
+    UnknownAgentError
+        Nobody by that name in the tenant.
+    """
+    return build(cohort, store.paths(cohort, now_ns), now_ns)
+
+
+def load_calibration(store: Store, cohort: Cohort, now_ns: int) -> Calibration:
+    """Score how well the cohort's map predicts its own runs, by cross-validation.
+
+    Raises
+    ------
+    UnknownAgentError
+        Nobody by that name in the tenant.
+    """
+    return calibrate(store.paths(cohort, now_ns))
+
+
+def cohort_of(run: Run, tenant: str, window: Window = DEFAULT_WINDOW) -> Cohort:
+    """The cohort a run is judged by: its agent's runs in view ``all``."""
+    return Cohort(tenant, run.agent, window)
+
+
+def judge_run(behaviour: BehaviourMap, run: Run, now_ns: int, step: str = "") -> Judged:
+    """Judge a run against a map; with ``step``, the path followed by that step too."""
+    verdict = judge(behaviour, run, is_live(run.source, run.last_ns, now_ns))
+    return Judged(run, verdict, judge_next(behaviour, run, step) if step else None)
+
+
+def load_verdict(
+    store: Store, tenant: str, run_id: str, now_ns: int, window: Window = DEFAULT_WINDOW, step: str = ""
+) -> Judged:
+    """Read a run and judge it by a map built now.
+
+    Raises
+    ------
+    UnknownRunError
+        No such run in the tenant.
+    """
+    run = settled_run(store, tenant, run_id)
+    return judge_run(load_map(store, cohort_of(run, tenant, window), now_ns), run, now_ns, step)
+
+
+def settled_run(store: Store, tenant: str, run_id: str) -> Run:
+    """The run as all spans that have arrived tell it.
+
+    Raises
+    ------
+    UnknownRunError
+        No such run in the tenant.
+    """
+    store.settle(tenant)
+    return store.run(tenant, run_id)
+
+
+class AgentLine(NamedTuple):
+    """One agent in a list: its counts inside the window, and how many runs it ever had."""
+
+    window: AgentSummary
+    all_time: AgentSummary
+
+    @property
+    def recent(self) -> bool:
+        """Whether it has any run inside the window."""
+        return self.window.completed + self.window.unknown > 0
+
+
+def overview(store: Store, tenant: str, now_ns: int, window: Window = DEFAULT_WINDOW) -> list[AgentLine]:
+    """Every agent of the tenant; those with runs in the window first, largest first."""
+    inside = {summary.agent: summary for summary in store.agents(tenant, window, now_ns)}
+    lines = [
+        AgentLine(inside.get(summary.agent, _empty(summary)), summary)
+        for summary in store.agents(tenant, ALL_TIME, now_ns)
+    ]
+    return sorted(
+        lines, key=lambda line: (-line.window.completed, -line.all_time.completed, line.window.agent)
+    )
+
+
+def _empty(summary: AgentSummary) -> AgentSummary:
+    counts = ("completed", "successes", "failures", "abandoned", "unknown", "declared", "by_rule", "inferred")
+    return summary._replace(**dict.fromkeys(counts, 0))
+
+
+def examples(
+    behaviour: BehaviourMap, node: int, wanted: Callable[[Outcome], bool], limit: int = 3
+) -> list[Example]:
+    """Completed runs that passed the node, latest first.
+
+    Parameters
+    ----------
+    behaviour : BehaviourMap
+        The map.
+    node : int
+        Node index; runs at any node of its subtree passed it.
+    wanted : callable
+        Which outcomes to list.
+    limit : int
+        At most so many.
+    """
+    end = node + int(behaviour.size[node])
+    inside = ((behaviour.member_node >= node) & (behaviour.member_node < end)).nonzero()[0]
+    found: list[Example] = []
+    for member in inside.tolist():
+        outcome = Outcome(int(behaviour.member_outcome[member]))
+        if wanted(outcome) and len(found) < limit:
+            found.append(Example(behaviour.run_ids[member], behaviour.tickets[member], outcome))
+    return found
+
+
+class Found(NamedTuple):
+    """What a pasted text names: runs, and agents by exact name."""
+
+    run_ids: tuple[str, ...]
+    agents: tuple[str, ...]
+
+
+def find(store: Store, tenant: str, text: str, now_ns: int) -> Found:
+    """Runs and agents that a pasted text names: run id, trace id (dashed or not), ticket, agent."""
+    text = text.strip()
+    if not text:
+        return Found((), ())
+    store.settle(tenant)
+    agents = tuple(s.agent for s in store.agents(tenant, ALL_TIME, now_ns) if s.agent == text)
+    return Found(tuple(store.find(tenant, text)), agents)
+
+
+def near(store: Store, tenant: str, text: str, now_ns: int, limit: int = 5) -> Found:
+    """Names like a text that names nothing: same beginning, or one inside the other."""
+    text = text.strip().casefold()
+    agents = [s.agent for s in store.agents(tenant, ALL_TIME, now_ns)]
+    alike = [row.run_id for agent in agents for row in _recent(store, tenant, agent, now_ns)]
+    return Found(_alike(text, alike, limit), _alike(text, agents, limit))
+
+
+def _recent(store: Store, tenant: str, agent: str, now_ns: int) -> list[RunRow]:
+    return store.runs(Cohort(tenant, agent, ALL_TIME), now_ns, limit=500)
+
+
+def _alike(text: str, names: list[str], limit: int) -> tuple[str, ...]:
+    """Names that contain the text, are contained in it, or share a long beginning.
+
+    >>> _alike("live-dome", ["live-doomed-0", "other"], 5)
+    ('live-doomed-0',)
+    """
+
+    def close(name: str) -> bool:
+        low = name.casefold()
+        return bool(text) and (text in low or low in text or low[:6] == text[:6])
+
+    return tuple(name for name in names if close(name))[:limit]
+
+
+def view_of(text: str | None) -> View:
+    """The view a text names; anything but ``tools`` is the whole.
+
+    >>> view_of("tools"), view_of(None)
+    ('tools', 'all')
+    """
+    return "tools" if text == "tools" else "all"

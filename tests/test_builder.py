@@ -1,0 +1,219 @@
+"""The background builder: answers at once, builds once, survives crashes, forgets erasures."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from engine.builder import Absent, Building, Failed, Maps, Ready, Request
+from engine.errors import UnknownAgentError
+from engine.runs import SECOND_NS, Cohort, Window
+
+AGENT = Cohort("default", "support-agent")
+
+
+class DictCache(dict[str, bytes]):
+    """The cache protocol over a dictionary."""
+
+    def set(self, key: str, value: bytes) -> None:
+        self[key] = value
+
+    def delete(self, key: str) -> None:
+        self.pop(key, None)
+
+
+class Clock:
+    """A wall clock that moves when told."""
+
+    def __init__(self) -> None:
+        self.now_ns = 1_000 * SECOND_NS
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+
+class Workshop:
+    """A build that waits for its gate and records what it was asked."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.started: list[Request] = []
+        self.running = 0
+        self.most_running = 0
+        self.lock = threading.Lock()
+
+    def __call__(self, request: Request, store: Any, now_ns: int) -> str:
+        with self.lock:
+            self.started.append(request)
+            self.running += 1
+            self.most_running = max(self.most_running, self.running)
+        assert self.gate.wait(5)
+        with self.lock:
+            self.running -= 1
+        if request.cohort.agent == "nobody":
+            raise UnknownAgentError("No run of 'nobody' is in the store.")
+        if request.cohort.agent == "crash":
+            raise ZeroDivisionError("division by zero")
+        return f"{request.what} {len(self.started)} of {request.cohort.agent} at {now_ns}"
+
+
+@pytest.fixture
+def workshop() -> Workshop:
+    return Workshop()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def cache() -> DictCache:
+    return DictCache()
+
+
+@pytest.fixture
+def maps(workshop: Workshop, clock: Clock, cache: DictCache) -> Iterator[Maps]:
+    maker = Maps(None, cache, lambda: 7, wall_ns=clock, build=workshop)  # type: ignore[arg-type]
+    yield maker
+    workshop.gate.set()
+    maker.close()
+
+
+def until(ask: Callable[[], Any], kind: type) -> Any:
+    """Ask until the answer is of that kind."""
+    deadline = time.monotonic() + 5
+    while not isinstance(answer := ask(), kind):
+        assert time.monotonic() < deadline, f"still {answer}"
+        time.sleep(0.002)
+    return answer
+
+
+def test_absent_then_building_then_ready(maps: Maps, workshop: Workshop, clock: Clock) -> None:
+    assert maps.get(AGENT) == Absent()
+    assert maps.get(AGENT) == Building()
+    workshop.gate.set()
+    assert until(lambda: maps.get(AGENT), Ready) == Ready("map 1 of support-agent at 7", clock.now_ns, False)
+    assert workshop.started == [Request("map", AGENT)]
+
+
+def test_a_request_wakes_an_idle_worker_at_once(maps: Maps, workshop: Workshop) -> None:
+    workshop.gate.set()
+    until(lambda: maps.get(AGENT), Ready)
+    asked = time.monotonic()
+    until(lambda: maps.get(AGENT._replace(agent="other")), Ready)
+    assert time.monotonic() - asked < 1
+
+
+def test_after_300_seconds_the_stale_value_is_served_while_its_successor_is_built(
+    maps: Maps, workshop: Workshop, clock: Clock
+) -> None:
+    workshop.gate.set()
+    first = until(lambda: maps.get(AGENT), Ready)
+    workshop.gate.clear()
+    clock.now_ns += 300 * SECOND_NS - 1
+    assert maps.get(AGENT) == first
+    clock.now_ns += 1
+    assert maps.get(AGENT) == first._replace(stale=True)
+    assert maps.get(AGENT) == first._replace(stale=True)
+    workshop.gate.set()
+    until(lambda: not maps.get(AGENT).stale or None, bool)  # type: ignore[union-attr]
+    assert maps.get(AGENT) == Ready("map 2 of support-agent at 7", clock.now_ns, False)
+    assert len(workshop.started) == 2
+
+
+def test_two_build_at_a_time_and_one_key_only_once(maps: Maps, workshop: Workshop) -> None:
+    cohorts = [AGENT._replace(agent=name) for name in "abcd"]
+    for _ in range(3):
+        for cohort in cohorts:
+            maps.get(cohort)
+    until(lambda: workshop.running == 2 or None, bool)
+    workshop.gate.set()
+    for cohort in cohorts:
+        until(lambda cohort=cohort: maps.get(cohort), Ready)
+    assert sorted(request.cohort.agent for request in workshop.started) == list("abcd")
+    assert workshop.most_running == 2
+
+
+def test_a_map_and_a_calibration_of_one_cohort_are_two_values(maps: Maps, workshop: Workshop) -> None:
+    workshop.gate.set()
+    until(lambda: maps.get(AGENT), Ready)
+    assert until(lambda: maps.calibration(AGENT), Ready).value == "calibration 2 of support-agent at 7"
+
+
+def test_window_and_view_are_part_of_the_key(maps: Maps, workshop: Workshop) -> None:
+    workshop.gate.set()
+    for cohort in (AGENT, AGENT._replace(window=Window(0, None)), AGENT._replace(view="tools")):
+        until(lambda cohort=cohort: maps.get(cohort), Ready)
+    assert len(workshop.started) == 3
+
+
+def test_a_failed_build_is_told_to_those_who_wait_and_the_builder_goes_on(
+    maps: Maps, workshop: Workshop, clock: Clock
+) -> None:
+    workshop.gate.set()
+    nobody, crash = AGENT._replace(agent="nobody"), AGENT._replace(agent="crash")
+    failed = until(lambda: maps.get(nobody), Failed)
+    assert (failed.sentence, type(failed.error)) == ("No run of 'nobody' is in the store.", UnknownAgentError)
+    assert maps.get(nobody) == failed
+    sentence = "The map could not be built: ZeroDivisionError: division by zero"
+    assert until(lambda: maps.get(crash), Failed).sentence == sentence
+    until(lambda: maps.get(AGENT), Ready)
+    clock.now_ns += 10 * SECOND_NS
+    assert maps.get(nobody) == Absent(), "later it is tried again"
+
+
+def test_an_erasure_forgets_every_value_and_deletes_the_old_entries(
+    workshop: Workshop, clock: Clock, cache: DictCache
+) -> None:
+    erasures = [0]
+    workshop.gate.set()
+    maps = Maps(
+        None,
+        cache,
+        lambda: 7,
+        wall_ns=clock,
+        build=workshop,
+        erasures=lambda: erasures[0],  # type: ignore[arg-type]
+    )
+    until(lambda: maps.get(AGENT), Ready)
+    old = set(cache)
+    erasures[0] = 1
+    assert maps.get(AGENT) == Absent()
+    until(lambda: maps.get(AGENT), Ready)
+    assert len(cache) == 1 and not old & set(cache)
+    maps.close()
+
+
+def test_two_builders_share_one_cache(maps: Maps, workshop: Workshop, clock: Clock, cache: DictCache) -> None:
+    workshop.gate.set()
+    first = until(lambda: maps.get(AGENT), Ready)
+    other = Maps(None, cache, lambda: 7, wall_ns=clock, build=workshop)  # type: ignore[arg-type]
+    assert other.get(AGENT) == first
+    other.close()
+
+
+def test_a_key_claimed_elsewhere_is_not_built_here(workshop: Workshop, cache: DictCache) -> None:
+    @contextmanager
+    def taken(key: str) -> Iterator[bool]:
+        yield False
+
+    workshop.gate.set()
+    maps = Maps(None, cache, lambda: 7, build=workshop, claim=taken)  # type: ignore[arg-type]
+    assert maps.get(AGENT) == Absent()
+    until(lambda: maps.get(AGENT), Absent)
+    maps.close()
+    assert workshop.started == []
+
+
+def test_a_closed_builder_answers_and_builds_nothing(workshop: Workshop, cache: DictCache) -> None:
+    maps = Maps(None, cache, lambda: 7, build=workshop)  # type: ignore[arg-type]
+    maps.close()
+    assert maps.get(AGENT) == Absent()
+    assert maps.get(AGENT) == Absent()
+    assert workshop.started == []
