@@ -1,0 +1,171 @@
+"""Fatal forks and hotspots: where runs die, and where they scatter."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.maps import ALPHA, FORK_GAP_POINTS, MIN_SUPPORT, BehaviourMap
+from engine.paths import MARK, Token
+from engine.runs import Outcome
+
+
+class Fork(NamedTuple):
+    """A branch whose runs end significantly worse than its siblings'.
+
+    ``failure`` is a run that took the branch and did not succeed, ``success`` one that took
+    another way from the same point and did; of the same ticket where there are such.
+    """
+
+    node: int
+    key: str
+    path: tuple[Token, ...]
+    support: int
+    successes: int
+    rate: float
+    low: float
+    high: float
+    sibling_support: int
+    sibling_successes: int
+    sibling_rate: float
+    p: float
+    q: float
+    runs_lost: float
+    failure: str | None
+    success: str | None
+
+
+class Hotspot(NamedTuple):
+    """A node after which runs scatter: what they took next, with its support."""
+
+    node: int
+    key: str
+    path: tuple[Token, ...]
+    visits: int
+    entropy_bits: float
+    options: tuple[tuple[Token, int], ...]
+
+
+def forks(behaviour: BehaviourMap) -> tuple[Fork, ...]:
+    """Fatal forks of a map, by the runs they cost (descending), then p."""
+    found = [_fork(behaviour, node) for node in np.flatnonzero(behaviour.fork).tolist()]
+    return tuple(sorted(found, key=lambda fork: (-fork.runs_lost, fork.p, fork.node)))
+
+
+def _fork(behaviour: BehaviourMap, node: int) -> Fork:
+    support, successes = int(behaviour.support[node]), int(behaviour.successes[node])
+    others = int(behaviour.sibling_support[node])
+    others_won = int(behaviour.sibling_successes[node])
+    failure, success = _examples(behaviour, node)
+    return Fork(
+        node=node,
+        key=behaviour.key_text(node),
+        path=behaviour.path(node),
+        support=support,
+        successes=successes,
+        rate=successes / support,
+        low=float(behaviour.low[node]),
+        high=float(behaviour.high[node]),
+        sibling_support=others,
+        sibling_successes=others_won,
+        sibling_rate=others_won / others,
+        p=float(behaviour.p[node]),
+        q=float(behaviour.q[node]),
+        runs_lost=support * (others_won / others) - successes,
+        failure=failure,
+        success=success,
+    )
+
+
+def _examples(behaviour: BehaviourMap, node: int) -> tuple[str | None, str | None]:
+    """A run through the node that did not succeed, and a success that went another way."""
+    parent = int(behaviour.parent[node])
+    won = behaviour.member_outcome == Outcome.SUCCESS
+    through = _inside(behaviour, node)
+    elsewhere = _inside(behaviour, parent) & ~through & (behaviour.member_node != parent)
+    failed = np.flatnonzero(through & ~won).tolist()
+    succeeded = np.flatnonzero(elsewhere & won & ~_marked(behaviour, parent)).tolist()
+    by_ticket = {behaviour.tickets[member]: member for member in reversed(succeeded)}
+    for member in failed:
+        ticket = behaviour.tickets[member]
+        if ticket is not None and ticket in by_ticket:
+            return behaviour.run_ids[member], behaviour.run_ids[by_ticket[ticket]]
+    return (
+        behaviour.run_ids[failed[0]] if failed else None,
+        behaviour.run_ids[succeeded[0]] if succeeded else None,
+    )
+
+
+def _inside(behaviour: BehaviourMap, node: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    at = behaviour.member_node
+    return np.asarray((at >= node) & (at < node + int(behaviour.size[node])))
+
+
+def _marked(behaviour: BehaviourMap, parent: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Members that were cut right after the parent."""
+    marks = [child for child in behaviour.children(parent) if _token(behaviour, child).signature == MARK]
+    return np.isin(behaviour.member_node, marks)
+
+
+def _token(behaviour: BehaviourMap, node: int) -> Token:
+    return behaviour.tokens[behaviour.token[node]]
+
+
+def hotspots(behaviour: BehaviourMap) -> tuple[Hotspot, ...]:
+    """Hotspots of a map, by visits that went on (descending), then entropy."""
+    found = [_hotspot(behaviour, node) for node in np.flatnonzero(behaviour.hotspot).tolist()]
+    return tuple(sorted(found, key=lambda spot: (-spot.visits, -spot.entropy_bits, spot.node)))
+
+
+def _hotspot(behaviour: BehaviourMap, node: int) -> Hotspot:
+    options = tuple(
+        (_token(behaviour, child), int(behaviour.support[child]))
+        for child in behaviour.children(node).tolist()
+        if _token(behaviour, child).signature != MARK
+    )
+    child = int(behaviour.children(node)[0]) if options else node
+    visits = int(behaviour.support[child] + behaviour.sibling_support[child])
+    bits = float(behaviour.entropy_bits[node])
+    return Hotspot(node, behaviour.key_text(node), behaviour.path(node), visits, bits, options)
+
+
+def explain(fork: Fork) -> str:
+    """A fatal fork in one sentence: counts, then rate and interval, then the comparison."""
+    return (
+        f"{fork.successes} of {fork.support} runs that took {fork.path[-1]} here succeeded "
+        f"({fork.rate:.1%}, 95% interval {fork.low * 100:.1f}–{fork.high * 100:.1f}%), against "
+        f"{fork.sibling_successes} of {fork.sibling_support} ({fork.sibling_rate:.1%}) that went another "
+        f"way from the same point; Fisher p = {fork.p:.2g}, q = {fork.q:.2g}."
+    )
+
+
+def explain_hotspot(spot: Hotspot) -> str:
+    """A hotspot in one sentence."""
+    taken = ", ".join(f"{token} {support}" for token, support in spot.options[:3])
+    more = f" and {len(spot.options) - 3} more" if len(spot.options) > 3 else ""
+    return f"{spot.visits} runs went on in {len(spot.options)} ways ({taken}{more}): {spot.entropy_bits:.2f} bits."
+
+
+def summary(behaviour: BehaviourMap) -> str:
+    """What the map says about fatal forks, and why if there are none."""
+    found = int(behaviour.fork.sum())
+    if found:
+        return f"{found} fatal fork{'s' if found > 1 else ''} among {behaviour.tested} branches tested."
+    if not behaviour.totals.completed:
+        return "No completed runs yet: nothing to compare."
+    if not behaviour.tested:
+        return (
+            f"No branch could be tested: nowhere do a branch and its siblings have {MIN_SUPPORT} completed "
+            "runs each."
+        )
+    if behaviour.impossible == behaviour.tested:
+        return (
+            f"No fatal fork is possible: all {behaviour.tested} branches tested have siblings that succeed "
+            f"under {FORK_GAP_POINTS}%, so none can lie {FORK_GAP_POINTS} points below them."
+        )
+    aside = f"; {behaviour.impossible} of them could not be one" if behaviour.impossible else ""
+    return (
+        f"No fatal forks: of {behaviour.tested} branches tested none ends {FORK_GAP_POINTS} points worse than "
+        f"its siblings with p < {ALPHA}{aside}."
+    )

@@ -1,0 +1,236 @@
+"""Growing a prefix tree from paths: every shared beginning becomes one node.
+
+Equal paths are first brought together by a position-keyed hash (guarded: equal hashes are
+compared). The distinct paths, as rows of big-endian token numbers, are sorted as bytes;
+what neighbours share is what they share in the tree, so the nodes fall out in pre-order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.paths import BUCKET_STARTS, MARK, Paths, Token
+
+HALVES = 2
+OUTCOMES = 3
+
+Ints = NDArray[np.int64]
+
+_BUCKET_OF = np.searchsorted(BUCKET_STARTS, np.arange(256), side="right").astype(np.int64) - 1
+_BUCKETS = len(BUCKET_STARTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A prefix tree over the completed runs of a cohort, in lexicographic pre-order.
+
+    Attributes
+    ----------
+    tokens : tuple of Token
+        Token table in (signature, bucket) order; the mark, if any run was cut, comes last.
+    parent, token, depth : ndarray of int, shape (nodes,)
+        Node 0 is the root, with parent and token -1 and depth 0.
+    size : ndarray of int, shape (nodes,)
+        Nodes of the subtree, itself included: a subtree is a contiguous slice.
+    through : int64, shape (2, 3, nodes)
+        Completed runs that passed the node, by calibration half and outcome.
+    ended : int64, shape (nodes,)
+        Completed runs whose path ends at the node.
+    end_node : int64, shape (completed runs,)
+        Where each completed run's path ends, in the order of the paths.
+    """
+
+    tokens: tuple[Token, ...]
+    parent: Ints
+    token: Ints
+    depth: Ints
+    size: Ints
+    through: Ints
+    ended: Ints
+    end_node: Ints
+
+    @property
+    def mark(self) -> int:
+        """Number of the token that marks a cut path; one past the table if there is none."""
+        last = len(self.tokens) - 1
+        return last if self.tokens and self.tokens[last].signature == MARK else last + 1
+
+
+def grow(paths: Paths) -> Tree:
+    """Grow the prefix tree of the completed runs (outcome known) among the paths."""
+    completed = np.flatnonzero(paths.outcome < OUTCOMES)
+    tokens, flat = token_numbers(paths)
+    offset, flat = _select(paths.offset, flat, completed)
+    length = np.diff(offset)
+    variant, example = _distinct(flat, offset)
+    rows = _matrix(flat, offset, example)
+    order = np.argsort(rows.view(f"S{rows.dtype.itemsize * rows.shape[1]}").ravel(), kind="stable")
+    rows, row_length = rows[order], length[example][order]
+    shared = _shared_prefix(rows, row_length)
+    fresh = row_length - shared
+    depth, token, first = _nodes(rows, shared, fresh)
+    parent = _parents(depth, first, fresh, shared)
+    size = sizes(parent, depth)
+    end_of_row = np.maximum.accumulate(np.where(fresh > 0, first + fresh - 1, 0))
+    end_node = np.empty_like(end_of_row)
+    end_node[order] = end_of_row
+    end_node = end_node[variant]
+    through, ended = _counts(end_node, size, paths.half[completed], paths.outcome[completed])
+    return Tree(tokens, parent, token, depth, size, through, ended, end_node)
+
+
+def token_numbers(paths: Paths) -> tuple[tuple[Token, ...], Ints]:
+    """Number the tokens that occur, in (signature, bucket) order with the mark last.
+
+    Returns
+    -------
+    tokens : tuple of Token
+    flat : int64, shape (folds,)
+        Token number of every fold.
+    """
+    by_text = sorted(range(len(paths.signatures)), key=paths.signatures.__getitem__)
+    rank = np.empty(len(by_text) + 1, np.int64)
+    rank[by_text] = np.arange(len(by_text))
+    rank[-1] = len(by_text)
+    raw = rank[paths.code] * _BUCKETS + np.where(paths.count == 0, 0, _BUCKET_OF[paths.count])
+    present = np.flatnonzero(np.bincount(raw, minlength=1))
+    number = np.zeros(len(by_text) * _BUCKETS + _BUCKETS, np.int64)
+    number[present] = np.arange(present.size)
+    names = [paths.signatures[code] for code in by_text] + [MARK]
+    tokens = tuple(Token(names[each // _BUCKETS], each % _BUCKETS) for each in present.tolist())
+    return tokens, number[raw]
+
+
+def _select(offset: Ints, flat: Ints, runs: Ints) -> tuple[Ints, Ints]:
+    """The folds of some runs, closed up."""
+    length = np.diff(offset)
+    if runs.size == length.size:
+        return offset, flat
+    chosen = np.zeros(length.size, bool)
+    chosen[runs] = True
+    return _offsets(length[runs]), flat[np.repeat(chosen, length)]
+
+
+def _offsets(length: Ints) -> Ints:
+    offset = np.zeros(length.size + 1, np.int64)
+    np.cumsum(length, out=offset[1:])
+    return offset
+
+
+def _within(length: Ints) -> Ints:
+    """0, 1, … length - 1 for each length, behind one another."""
+    offset = _offsets(length)
+    return np.arange(offset[-1]) - np.repeat(offset[:-1], length)
+
+
+def _distinct(flat: Ints, offset: Ints) -> tuple[Ints, Ints]:
+    """Bring equal paths together.
+
+    Returns
+    -------
+    variant : shape (runs,)
+        Number of each run's distinct path.
+    example : shape (variants,)
+        A run that has it.
+    """
+    length = np.diff(offset)
+    position = _within(length)
+    width = int(flat.max(initial=0)) + 1
+    deepest = int(length.max(initial=0))
+    keys = np.random.default_rng(0).integers(0, 2**63, (deepest + 1, width), np.int64)
+    sums = np.zeros(flat.size + 1, np.int64)
+    np.cumsum(keys.ravel()[position * width + flat], out=sums[1:])
+    hashed = sums[offset[1:]] - sums[offset[:-1]] + keys[deepest, 0] * length
+    _, example, variant = np.unique(hashed, return_index=True, return_inverse=True)
+    twin = example[variant]
+    same_length = bool(np.all(length == length[twin]))
+    if same_length and np.array_equal(flat, flat[np.repeat(offset[twin], length) + position]):
+        return variant, example
+    return np.arange(length.size), np.arange(length.size)
+
+
+def _matrix(flat: Ints, offset: Ints, runs: Ints) -> NDArray[Any]:
+    """Paths as zero-padded rows of big-endian token numbers + 1, whole 8-byte words wide."""
+    length = np.diff(offset)[runs]
+    kind = np.dtype(">u2") if flat.max(initial=0) < 2**16 - 1 else np.dtype(">u4")
+    per_word = 8 // kind.itemsize
+    width = max(1, -(-int(length.max(initial=0)) // per_word)) * per_word
+    rows = np.zeros((runs.size, width), kind)
+    position = _within(length)
+    start = np.repeat(np.arange(runs.size) * width, length)
+    rows.ravel()[start + position] = flat[np.repeat(offset[runs], length) + position] + 1
+    return rows
+
+
+def _shared_prefix(rows: NDArray[Any], length: Ints) -> Ints:
+    """How many tokens each row shares with the row before it."""
+    shared = np.zeros(length.size, np.int64)
+    if length.size > 1:
+        words = rows.view(np.uint64)
+        differ = words[1:] != words[:-1]
+        word = differ.argmax(axis=1)
+        pair = np.arange(length.size - 1)
+        per_word = 8 // rows.dtype.itemsize
+        cells = rows.reshape(length.size, -1, per_word)
+        inside = (cells[1:][pair, word] != cells[:-1][pair, word]).argmax(axis=1)
+        same = ~differ[pair, word]
+        shared[1:] = np.where(same, rows.shape[1], word * per_word + inside)
+    return np.minimum(shared, length)
+
+
+def _nodes(rows: NDArray[Any], shared: Ints, fresh: Ints) -> tuple[Ints, Ints, Ints]:
+    """Depth and token of every node in pre-order, and each row's first fresh node."""
+    first = 1 + np.cumsum(fresh) - fresh
+    below = _within(fresh) + np.repeat(shared, fresh)
+    row = np.repeat(np.arange(fresh.size), fresh)
+    depth = np.concatenate([[0], below + 1])
+    token = np.concatenate([[-1], rows.ravel()[row * rows.shape[1] + below].astype(np.int64) - 1])
+    return depth, token, first
+
+
+def by_depth(depth: Ints) -> list[Ints]:
+    """Nodes of each depth, in order."""
+    order = np.argsort(depth.astype(np.uint16), kind="stable")
+    return np.split(order, np.cumsum(np.bincount(depth))[:-1])
+
+
+def _parents(depth: Ints, first: Ints, fresh: Ints, shared: Ints) -> Ints:
+    """Parent of every node: the one before it, or for a row's first fresh node the last
+    node of the shared depth before it."""
+    parent = np.arange(-1, depth.size - 1)
+    levels = by_depth(depth)
+    starts = first[fresh > 0]
+    for level, wanted in zip(levels, _grouped(starts, shared[fresh > 0], len(levels)), strict=True):
+        parent[wanted] = level[np.searchsorted(level, wanted) - 1]
+    return parent
+
+
+def _grouped(items: Ints, group: Ints, groups: int) -> list[Ints]:
+    order = np.argsort(group.astype(np.uint16), kind="stable")
+    return np.split(items[order], np.cumsum(np.bincount(group, minlength=groups))[:-1])
+
+
+def sizes(parent: Ints, depth: Ints) -> Ints:
+    """Nodes of every node's subtree, itself included."""
+    size = np.ones(parent.size, np.int64)
+    for level in reversed(by_depth(depth)[1:]):
+        np.add.at(size, parent[level], size[level])
+    return size
+
+
+def _counts(
+    end_node: Ints, size: Ints, half: NDArray[np.uint8], outcome: NDArray[np.uint8]
+) -> tuple[Ints, Ints]:
+    """Runs through each node by half and outcome, and runs that ended there."""
+    classes = HALVES * OUTCOMES
+    which = half.astype(np.int64) * OUTCOMES + outcome
+    at = np.bincount(which * size.size + end_node, minlength=size.size * classes).reshape(classes, -1)
+    running = np.zeros((classes, size.size + 1), np.int64)
+    np.cumsum(at, axis=1, out=running[:, 1:])
+    past = np.arange(size.size) + size
+    through = running[:, past] - running[:, :-1]
+    return through.reshape(HALVES, OUTCOMES, -1), at.sum(axis=0)
