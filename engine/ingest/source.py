@@ -1,0 +1,139 @@
+"""A file to import: opened as plain bytes, whatever its compression, and named by its content."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
+
+from engine.errors import InputError
+from engine.runs import Declaration
+from engine.spans import Span
+
+HEAD_BYTES = 1 << 20
+"""Bytes looked at to tell the format."""
+READ_ERRORS = (OSError, EOFError, zlib.error)
+"""What reading a file can raise: the disk, or a damaged gzip stream."""
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class Refused(NamedTuple):
+    """Why a record, or a part of one, was left out."""
+
+    reason: str
+
+
+Found = tuple[int, Span | Declaration | Refused]
+"""A line (or record) number counted from 1, and what stood there."""
+
+Progress = Callable[[int], None]
+
+
+class _Counted(io.RawIOBase):
+    """An unbuffered file that reports how far it has been read."""
+
+    def __init__(self, path: Path, progress: Progress | None) -> None:
+        self._file = io.FileIO(path)
+        self._progress = progress
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int | None:  # type: ignore[override]
+        size = self._file.readinto(buffer)
+        if self._progress is not None:
+            self._progress(self._file.tell())
+        return size
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to import.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is; ``name`` is its text.
+    progress : callable or None
+        Told the number of bytes of the file read so far, as it is read.
+    """
+
+    path: Path
+    progress: Progress | None = None
+
+    @property
+    def name(self) -> str:
+        """How reports call the file."""
+        return str(self.path)
+
+    @property
+    def stem(self) -> str:
+        """The file's name without ``.gz`` and its extension."""
+        return self.path.name.removesuffix(".gz").rsplit(".", 1)[0]
+
+    @contextmanager
+    def open(self, quiet: bool = False) -> Iterator[BinaryIO]:
+        """The content, decompressed if it begins as gzip does."""
+        with ExitStack() as stack:
+            raw = stack.enter_context(
+                _Counted(self.path, None if quiet else self.progress)
+            )
+            stream = stack.enter_context(io.BufferedReader(raw, 1 << 18))
+            if stream.peek(2)[:2] != _GZIP_MAGIC:
+                yield cast(BinaryIO, stream)
+            else:
+                packed = stack.enter_context(gzip.GzipFile(fileobj=stream))
+                yield cast(
+                    BinaryIO, stack.enter_context(io.BufferedReader(packed, 1 << 18))
+                )
+
+    def head(self) -> bytes:
+        """The first bytes, at most 1 MiB.
+
+        Raises
+        ------
+        InputError
+            If there is nothing to read: no file, no permission, a directory, an empty file.
+        """
+        if self.path.exists() and not self.path.is_file():
+            raise InputError("this is not a regular file", self.name)
+        try:
+            with self.open(quiet=True) as stream:
+                head = stream.read(HEAD_BYTES)
+        except READ_ERRORS as error:
+            raise InputError(describe(error), self.name) from error
+        if not head.strip():
+            raise InputError("the file is empty", self.name)
+        return head
+
+    def digest(self) -> str:
+        """16 hex digits that name the content, compressed or not."""
+        digest = blake2b(digest_size=8)
+        with self.open(quiet=True) as stream:
+            while chunk := stream.read(1 << 20):
+                digest.update(chunk)
+        return digest.hexdigest()
+
+
+def describe(error: BaseException) -> str:
+    """A read error in words.
+
+    >>> describe(FileNotFoundError(2, "No such file or directory"))
+    'it cannot be read: No such file or directory'
+    >>> describe(EOFError("Compressed file ended"))
+    'it cannot be read: Compressed file ended'
+    """
+    words = (
+        error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    )
+    return f"it cannot be read: {words or type(error).__name__}"
