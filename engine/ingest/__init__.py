@@ -77,9 +77,7 @@ def read_file(
     source = Source(path, progress)
     name = format or detect(source)
     if name not in _READERS:
-        raise InputError(
-            f"unknown format {name!r}; known: {', '.join(FORMATS)}", source.name
-        )
+        raise InputError(f"unknown format {name!r}; known: {', '.join(FORMATS)}", source.name)
     source.head()
     try:
         return _records(source, _READERS[name](source), agent)
@@ -87,9 +85,7 @@ def read_file(
         raise InputError(error.reason, source.name) from error
 
 
-def _records(
-    source: Source, found: Iterator[Found], agent: str | None
-) -> Iterator[Record | Refusal]:
+def _records(source: Source, found: Iterator[Found], agent: str | None) -> Iterator[Record | Refusal]:
     line = 0
     try:
         for line, item in found:

@@ -17,31 +17,21 @@ from types import ModuleType
 from typing import Any
 
 from engine.errors import InputError
-from engine.ingest.conversation import (
-    Conversation,
-    Message,
-    ToolCall,
-    json_text,
-    objects,
-    optional_text,
-    spans,
-    text_of,
-    token_count,
-)
+from engine.ingest.conversation import Conversation, spans
 from engine.ingest.documents import documents, lines
+from engine.ingest.messages import Message, ToolCall, json_text, objects, text_of
+from engine.ingest.scalars import optional_text, time_ns, token_count
 from engine.ingest.source import Found, Refused, Source
-from engine.ingest.values import time_ns
 from engine.spans import Span
 
 
 def _library() -> ModuleType:
     try:
-        import agentpile
+        return import_module("agentpile")
     except ImportError:
         raise InputError(
             "this format is read by an optional library: pip install 'forkmap[sessions]'"
         ) from None
-    return agentpile
 
 
 def read_atif(source: Source) -> Iterator[Found]:
@@ -73,9 +63,7 @@ def _read_chat(library: ModuleType, source: Source) -> Iterator[Found]:
     digest = source.digest()
     with source.open() as stream:
         for index, (line, value) in enumerate(_chats(documents(stream, flatten=False))):
-            yield from _run(
-                library, "openai-messages", value, line, f"{digest}-{index}"
-            )
+            yield from _run(library, "openai-messages", value, line, f"{digest}-{index}")
 
 
 def _chats(values: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
@@ -92,9 +80,7 @@ def _chats(values: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
             gathered.append(value)
         elif isinstance(value, list):
             whole = all(isinstance(item, Mapping) and "role" in item for item in value)
-            yield from (
-                (line, item) for item in ([{"messages": value}] if whole else value)
-            )
+            yield from ((line, item) for item in ([{"messages": value}] if whole else value))
         else:
             yield line, value
     if gathered:
@@ -119,14 +105,10 @@ def _read_claude_code(library: ModuleType, source: Source) -> Iterator[Found]:
         beside = source.path.parent / source.stem / "subagents"
         if beside.is_dir():
             shutil.copytree(beside, Path(folder, source.stem, "subagents"))
-        yield from _run(
-            library, "claude-code-jsonl", session, 1, f"{source.digest()}-0"
-        )
+        yield from _run(library, "claude-code-jsonl", session, 1, f"{source.digest()}-0")
 
 
-def _run(
-    library: ModuleType, reader: str, value: Any, line: int, trace_id: str
-) -> Iterator[Found]:
+def _run(library: ModuleType, reader: str, value: Any, line: int, trace_id: str) -> Iterator[Found]:
     """The spans of one run, or why there are none. The library is young: it may raise anything."""
     if isinstance(value, InputError):
         yield line, Refused(value.reason)
@@ -140,7 +122,7 @@ def _run(
             found += spans(_conversation(run), trace_id, f"forkmap.{reader}")
     except InputError as error:
         reason = error.reason
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
         reason = f"agentpile cannot read it: {type(error).__name__}: {error}"
     if reason:
         yield line, Refused(reason)
@@ -151,18 +133,14 @@ def _run(
 def _conversation(run: Any) -> Conversation:
     agent = run.record.get("agent")
     agent = agent if isinstance(agent, Mapping) else {}
-    model = optional_text(agent.get("model_name")) or optional_text(
-        run.dataset.get("model")
-    )
+    model = optional_text(agent.get("model_name")) or optional_text(run.dataset.get("model"))
     success = run.outcome.get("success")
     return Conversation(
         messages=list(_messages(run, model)),
         agent=_named(agent.get("name")),
         version=_named(agent.get("version")),
         ticket=optional_text(run.task.get("id")),
-        outcome=("success" if success else "failure")
-        if isinstance(success, bool)
-        else None,
+        outcome=("success" if success else "failure") if isinstance(success, bool) else None,
         subagents=[_conversation(subagent) for subagent in run.subagents],
     )
 
@@ -183,9 +161,7 @@ def _messages(run: Any, model: str | None) -> Iterator[Message]:
         metrics = step.get("metrics")
         metrics = metrics if isinstance(metrics, Mapping) else {}
         yield Message(
-            role="assistant"
-            if step.get("source") == "agent"
-            else optional_text(step.get("source")) or "",
+            role="assistant" if step.get("source") == "agent" else optional_text(step.get("source")) or "",
             text=text_of(step.get("message")),
             time_ns=time_ns(step.get("timestamp")),
             calls=tuple(map(_call, objects(step.get("tool_calls"), "tool_calls"))),

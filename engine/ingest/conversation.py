@@ -7,13 +7,11 @@ span, with the attributes of OpenTelemetry's GenAI conventions.
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from engine.errors import InputError
-from engine.ingest.values import cut, scrub
+from engine.ingest.messages import Message, ToolCall
+from engine.ingest.scalars import cut, scrub
 from engine.spans import Span, Status
 
 EPOCH_NS = 1_704_067_200_000_000_000
@@ -21,34 +19,6 @@ EPOCH_NS = 1_704_067_200_000_000_000
 MAX_TEXT_BYTES = 4096
 """Messages, arguments and results are cut to this."""
 _SECOND_NS = 1_000_000_000
-_POLICY = re.compile(r"^#\s*(\w+) agent policy", re.IGNORECASE | re.MULTILINE)
-
-
-class ToolCall(NamedTuple):
-    """A tool call that a message asks for."""
-
-    id: str | None
-    name: str
-    arguments: str = ""
-
-
-class Message(NamedTuple):
-    """One message; ``role`` is assistant, user or tool, others are passed over.
-
-    ``call_id`` and ``name`` say which call a tool message answers; ``model`` and the token
-    counts belong to assistant messages.
-    """
-
-    role: str
-    text: str = ""
-    time_ns: int | None = None
-    calls: tuple[ToolCall, ...] = ()
-    call_id: str | None = None
-    name: str = ""
-    error: bool = False
-    model: str | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
 
 
 class Conversation(NamedTuple):
@@ -101,11 +71,7 @@ class _Trace:
                 parent_id=parent_id,
                 status=Status.ERROR if error else Status.UNSET,
                 scope=self.scope,
-                attributes={
-                    key: value
-                    for key, value in attributes.items()
-                    if value not in (None, "")
-                },
+                attributes={key: value for key, value in attributes.items() if value not in (None, "")},
             )
         )
         return span_id
@@ -161,16 +127,12 @@ def _add(trace: _Trace, talk: Conversation, parent_id: str | None) -> None:
         _add(trace, subagent, root)
 
 
-def _add_calls(
-    trace: _Trace, messages: Sequence[Message], times: Sequence[int], parent_id: str
-) -> None:
+def _add_calls(trace: _Trace, messages: Sequence[Message], times: Sequence[int], parent_id: str) -> None:
     pending: list[_Pending] = []
     heard = ""
     for index, message in enumerate(messages):
         if message.role == "tool":
-            later = next(
-                (time for time in times[index + 1 :] if time > times[index]), times[-1]
-            )
+            later = next((time for time in times[index + 1 :] if time > times[index]), times[-1])
             end_ns = later if message.time_ns is None else times[index]
             _add_tool(
                 trace,
@@ -208,9 +170,7 @@ def _add_model(
         "input.value": cut(heard, MAX_TEXT_BYTES),
         "output.value": cut(message.text, MAX_TEXT_BYTES),
     }
-    trace.add(
-        f"chat {message.model or ''}".strip(), start_ns, end_ns, attributes, parent_id
-    )
+    trace.add(f"chat {message.model or ''}".strip(), start_ns, end_ns, attributes, parent_id)
 
 
 def _answered(pending: list[_Pending], message: Message, time_ns: int) -> _Pending:
@@ -277,81 +237,3 @@ def clock(times: Sequence[int | None], start_ns: int | None = None) -> list[int]
         last = last if time is None else time
         filled.append(last)
     return filled
-
-
-def policy_domain(text: str) -> str | None:
-    """The domain that an agent's policy names in its heading.
-
-    >>> policy_domain("# Airline Agent Policy\\n"), policy_domain("Hello")
-    ('airline', None)
-    """
-    match = _POLICY.search(text)
-    return match.group(1).lower() if match else None
-
-
-def text_of(content: Any) -> str:
-    """The text of a message's content: text itself, or the text parts of a list.
-
-    >>> text_of([{"type": "text", "text": "a"}, {"type": "image_url"}, "b"])
-    'a\\nb'
-    """
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(filter(None, (text_of(_part(part)) for part in content)))
-    return "" if content is None else json_text(content)
-
-
-def _part(part: Any) -> str:
-    if isinstance(part, Mapping):
-        return part["text"] if isinstance(part.get("text"), str) else ""
-    return part if isinstance(part, str) else ""
-
-
-def json_text(value: Any) -> str:
-    """A tool's arguments as text: as they are, or as JSON.
-
-    >>> json_text('{"a": 1}'), json_text({"a": 1}), json_text(None)
-    ('{"a": 1}', '{"a": 1}', '')
-    """
-    if value is None or isinstance(value, str):
-        return value or ""
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def optional_text(value: Any) -> str | None:
-    """Text or a number as text; anything else, and nothing, is None.
-
-    >>> optional_text(7), optional_text(" "), optional_text({})
-    ('7', None, None)
-    """
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
-    return scrub(value).strip() or None if isinstance(value, str) else None
-
-
-def token_count(value: Any) -> int | None:
-    """A count of tokens, or None if it is no such thing."""
-    return (
-        value
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
-        else None
-    )
-
-
-def objects(value: Any, name: str) -> Iterator[Mapping[str, Any]]:
-    """The objects of a list; absent is empty.
-
-    Raises
-    ------
-    InputError
-        If it is no list of objects.
-    """
-    if value is None:
-        return
-    if not isinstance(value, list):
-        raise InputError(f"{name} is not a list")
-    for number, item in enumerate(value, start=1):
-        if not isinstance(item, Mapping):
-            raise InputError(f"{name}: entry {number} is not an object")
-        yield item

@@ -19,7 +19,7 @@ _TOKEN = re.compile(rb'"((?:[^"\\\n]++|\\[^\n])*+)"(\s*+:)?|[{}\[\]]')
 
 _OTLP_KEYS = {*otlp_json.RESOURCE_SPANS, *otlp_json.SCOPE_SPANS}
 _RULES: tuple[tuple[str, tuple[set[str], ...]], ...] = (
-    ("forkmap", ({"type", "trace_id", "span_id", "start"}, {"type", "run", "outcome"})),
+    ("forkmap", ({"type", "trace_id"}, {"type", "run"})),
     ("claude-code", ({"sessionId", "uuid", "version", "type"},)),
     ("atif", ({"schema_version", "steps"}, {"schema_version", "agent"})),
     ("tau2-bench", ({"info", "simulations"}, {"info", "tasks"}, {"timestamp", "info"})),
@@ -51,9 +51,7 @@ def detect(source: Source) -> str:
         raise InputError("the text is UTF-16: save it as UTF-8", source.name)
     name = of_head(head)
     if name is None:
-        raise InputError(
-            "no format fits: name one with --format if you know it", source.name
-        )
+        raise InputError("no format fits: name one with --format if you know it", source.name)
     return name
 
 
@@ -64,9 +62,7 @@ def of_head(head: bytes) -> str | None:
     ('otlp-json', 'openai-chat', None)
     """
     head = head.removeprefix(b"\xef\xbb\xbf")
-    if otlp_protobuf.looks_like(head) and (
-        _BINARY.search(head) or not _JSON_START.match(head)
-    ):
+    if otlp_protobuf.looks_like(head) and (_BINARY.search(head) or not _JSON_START.match(head)):
         return "otlp-protobuf"
     for number, match in enumerate(_OBJECT.finditer(head)):
         if number == LOOKED_AT:

@@ -33,7 +33,7 @@ _decode = msgspec.json.Decoder().decode
 def decode(text: bytes) -> Any:
     """One JSON value; what Python writes beyond the standard (NaN, lone surrogates) is read too.
 
-    Bytes that are not UTF-8 become lone surrogates, which :func:`engine.ingest.values.plain` mends.
+    Bytes that are not UTF-8 become lone surrogates, which :func:`engine.ingest.attributes.plain` mends.
 
     Raises
     ------
@@ -57,9 +57,7 @@ def decode(text: bytes) -> Any:
     except RecursionError:
         raise InputError("nested too deeply") from None
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"not JSON: {error.msg} at character {error.pos + 1}"
-        ) from None
+        raise InputError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
     except ValueError as error:
         raise InputError(f"not JSON: {error}") from None
 
@@ -140,9 +138,7 @@ class _Splitter:
         if _OPEN_STRING.match(self._buffer, self._scanned):
             yield from self._drop("not JSON: a text that is not closed")
         elif len(self._buffer) > MAX_DOCUMENT_BYTES:
-            yield from self._drop(
-                f"the document is longer than {MAX_DOCUMENT_BYTES >> 20} MiB"
-            )
+            yield from self._drop(f"the document is longer than {MAX_DOCUMENT_BYTES >> 20} MiB")
 
     def _drop(self, reason: str) -> Iterator[InputError]:
         if self._buffer:

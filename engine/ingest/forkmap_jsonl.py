@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engine.errors import InputError
+from engine.ingest.attributes import attributes
 from engine.ingest.documents import lines
+from engine.ingest.scalars import cut, scrub, time_ns
 from engine.ingest.source import Found, Refused, Source
-from engine.ingest.values import attributes, cut, scrub, time_ns
 from engine.runs import Declaration, Outcome
 from engine.spans import Event, Span, Status
 
@@ -81,9 +82,7 @@ def record(value: Any, reasons: list[str]) -> Span | Declaration:
 def _known(value: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any]:
     for name in value:
         if name not in names:
-            raise InputError(
-                f"unknown field {cut(name, 60)!r}; known: {', '.join(names)}"
-            )
+            raise InputError(f"unknown field {cut(name, 60)!r}; known: {', '.join(names)}")
     return value
 
 
@@ -106,9 +105,7 @@ def _span(value: Mapping[str, Any], reasons: list[str]) -> Span:
 def _outcome(value: Mapping[str, Any]) -> Declaration:
     name = _text(value, "outcome")
     if name.lower() not in OUTCOME_NAMES:
-        raise InputError(
-            f"outcome {cut(name, 60)!r} is none of {', '.join(OUTCOME_NAMES)}"
-        )
+        raise InputError(f"outcome {cut(name, 60)!r} is none of {', '.join(OUTCOME_NAMES)}")
     return Declaration(
         _id(value, "run"),
         OUTCOME_NAMES[name.lower()],
@@ -122,9 +119,7 @@ def _id(value: Mapping[str, Any], name: str) -> str:
     if not text:
         raise InputError(f"{name} is missing")
     if len(text) > MAX_ID_CHARACTERS or not text.isprintable():
-        raise InputError(
-            f"{name} is over {MAX_ID_CHARACTERS} characters, or not printable"
-        )
+        raise InputError(f"{name} is over {MAX_ID_CHARACTERS} characters, or not printable")
     return text
 
 
@@ -159,9 +154,7 @@ def _status(value: Any) -> Status:
     return _STATUS_NAMES[value.lower()]
 
 
-def _attributes(
-    value: Mapping[str, Any], name: str, reasons: list[str]
-) -> dict[str, Any]:
+def _attributes(value: Mapping[str, Any], name: str, reasons: list[str]) -> dict[str, Any]:
     item = value.get(name)
     if item is not None and not isinstance(item, Mapping):
         raise InputError(f"{name} is not an object")
@@ -170,9 +163,7 @@ def _attributes(
 
 def _events(value: Mapping[str, Any], reasons: list[str]) -> Iterator[Event]:
     events = value.get("events") or []
-    if not isinstance(events, list) or not all(
-        isinstance(event, Mapping) for event in events
-    ):
+    if not isinstance(events, list) or not all(isinstance(event, Mapping) for event in events):
         raise InputError("events is not a list of objects")
     for event in events:
         _known(event, EVENT_FIELDS)

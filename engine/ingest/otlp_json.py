@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from engine.errors import InputError
+from engine.ingest.attributes import attributes
 from engine.ingest.documents import documents
+from engine.ingest.scalars import hex_id, optional_text, scrub, short, time_ns
 from engine.ingest.source import Found, Refused, Source
-from engine.ingest.values import attributes, cut, hex_id, scrub, time_ns
 from engine.spans import Event, Span, Status
 
 RESOURCE_SPANS = ("resourceSpans", "resource_spans", "batches")
@@ -86,9 +87,7 @@ def spans(document: Any) -> Iterator[Span | Refused]:
     Refused(reason='span 2: traceId is missing')
     """
     if not isinstance(document, Mapping):
-        yield Refused(
-            f"a {type(document).__name__} where an object of spans was expected"
-        )
+        yield Refused(f"a {type(document).__name__} where an object of spans was expected")
     elif document.keys() & _OTHER_SIGNALS or not document:
         return
     elif not document.keys() & _KNOWN:
@@ -124,13 +123,9 @@ def _walk(document: Mapping[str, Any]) -> Iterator[_Raw | Refused]:
 def _walk_block(block: Mapping[str, Any]) -> Iterator[_Raw | Refused]:
     reasons: list[str] = []
     resource = block.get("resource")
-    shared = attributes(
-        resource.get("attributes") if isinstance(resource, Mapping) else None, reasons
-    )
+    shared = attributes(resource.get("attributes") if isinstance(resource, Mapping) else None, reasons)
     yield from (Refused(f"resource: {reason}") for reason in reasons)
-    groups = (
-        _objects(block, SCOPE_SPANS) if block.keys() & set(SCOPE_SPANS) else [block]
-    )
+    groups = _objects(block, SCOPE_SPANS) if block.keys() & set(SCOPE_SPANS) else [block]
     for group in groups:
         if isinstance(group, Refused):
             yield group
@@ -173,9 +168,7 @@ def _span(raw: _Raw, reasons: list[str]) -> Span:
     ids = context if isinstance(context, Mapping) else item
     kept = attributes(item.get("attributes"), reasons)
     status = item.get("status")
-    if message := _text(
-        _first(status, _MESSAGE) if isinstance(status, Mapping) else None
-    ):
+    if message := _text(_first(status, _MESSAGE) if isinstance(status, Mapping) else None):
         kept.setdefault(STATUS_MESSAGE, message)
     return Span(
         trace_id=_required(hex_id(_first(ids, _TRACE_ID), 16), "traceId"),
@@ -211,12 +204,12 @@ def _status(value: Any, reasons: list[str]) -> Status:
     code = _first(value, _STATUS) if isinstance(value, Mapping) else value
     if code is None or code == "":
         return Status.UNSET
-    name = str(code).upper().removeprefix("STATUSCODE.").removeprefix("STATUS_CODE_")
+    name = (optional_text(code) or "?").upper().removeprefix("STATUSCODE.").removeprefix("STATUS_CODE_")
     if name in _STATUS_NAMES:
         return _STATUS_NAMES[name]
     if name in {"0", "1", "2"}:
         return Status(int(name))
-    reasons.append(f"the status is left out: {cut(name, 60)} is none")
+    reasons.append(f"the status is left out: {short(code)} is none")
     return Status.UNSET
 
 
@@ -230,6 +223,4 @@ def _events(item: Mapping[str, Any], reasons: list[str]) -> Iterator[Event]:
         except InputError as error:
             reasons.append(f"the time of an event is left out: {error.reason}")
             time = None
-        yield Event(
-            _text(raw.get("name")), time, attributes(raw.get("attributes"), reasons)
-        )
+        yield Event(_text(raw.get("name")), time, attributes(raw.get("attributes"), reasons))

@@ -8,7 +8,7 @@ so that a span that does not parse costs itself only and a long file is never he
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.common.v1.common_pb2 import (
@@ -20,21 +20,12 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
 from engine.errors import InputError
+from engine.ingest.attributes import MAX_DEPTH, plain
 from engine.ingest.otlp_json import STATUS_MESSAGE
+from engine.ingest.scalars import cut, hex_id, time_ns
 from engine.ingest.source import Found, Refused, Source
-from engine.ingest.values import MAX_DEPTH, cut, hex_id, plain, time_ns
+from engine.ingest.wire import Field, fields, frames, framing
 from engine.spans import Event, Span, Status
-
-MAX_FRAME_BYTES = 1 << 29
-"""A message longer than this is refused."""
-_RESOURCE_SPANS = 0x0A
-_INNER_TAGS = (0x0A, 0x12, 0x1A)
-_READ_BYTES = 1 << 20
-
-
-class _Field(NamedTuple):
-    number: int
-    value: bytes
 
 
 def looks_like(head: bytes) -> bool:
@@ -43,22 +34,21 @@ def looks_like(head: bytes) -> bool:
     >>> looks_like(bytes([0x0A, 2, 0x12, 0])), looks_like(bytes([4, 0x0A, 2, 0x12, 0])), looks_like(b"text")
     (True, True, False)
     """
-    return _framing(head) is not None
+    return framing(head) is not None
 
 
 def read(source: Source) -> Iterator[Found]:
     """Spans of a file; the number counts messages, or the resources of a single message, from 1."""
     with source.open() as stream:
-        framing = _framing(stream.peek(64)[:64])  # type: ignore[attr-defined]
-        if framing is None:
+        layout = framing(stream.peek(64)[:64])  # type: ignore[attr-defined]
+        if layout is None:
             yield 1, Refused("neither a trace export request nor a sequence of them")
             return
+        read_frame = _resource_spans if layout == "single" else spans
         number = 0
         try:
-            for number, frame in enumerate(_frames(stream, framing), start=1):
-                for found in (
-                    spans(frame) if framing != "single" else _resource_spans(frame)
-                ):
+            for number, frame in enumerate(frames(stream, layout), start=1):
+                for found in read_frame(frame):
                     yield number, found
         except InputError as error:
             yield number + 1, Refused(error.reason)
@@ -66,132 +56,43 @@ def read(source: Source) -> Iterator[Found]:
 
 def spans(message: bytes) -> Iterator[Span | Refused]:
     """Spans of one ``ExportTraceServiceRequest`` (or ``TracesData``, which is the same on the wire)."""
+    reasons: list[str] = []
+    for field in _parts(message, reasons):
+        if field.number == 1:
+            yield from _resource_spans(field.value)
+    yield from map(Refused, reasons)
+
+
+def _parts(message: bytes, reasons: list[str]) -> list[Field]:
+    """The fields of a message up to the first that is broken."""
+    parts = []
     try:
-        for field in _fields(message):
-            if field.number == 1:
-                yield from _resource_spans(field.value)
+        for field in fields(message):
+            parts.append(field)  # noqa: PERF402
     except InputError as error:
-        yield Refused(error.reason)
-
-
-def _framing(head: bytes) -> str | None:
-    """How messages are laid out in a file that begins so: single, varint, uint32 or None."""
-    try:
-        if head[:1] == b"\n":
-            size, at = _varint(head, 1)
-            if size == 0 or (at < len(head) and head[at] in _INNER_TAGS):
-                return "single"
-        size, at = _varint(head, 0)
-        if 0 < size <= MAX_FRAME_BYTES and head[at : at + 1] == b"\n":
-            return "varint"
-    except InputError:
-        pass
-    if 0 < int.from_bytes(head[:4], "big") <= MAX_FRAME_BYTES and head[4:5] == b"\n":
-        return "uint32"
-    return None
-
-
-def _frames(stream: BinaryIO, framing: str) -> Iterator[bytes]:
-    while prefix := stream.read(4 if framing == "uint32" else 1):
-        if framing == "uint32":
-            size = int.from_bytes(_exactly(stream, 4 - len(prefix), prefix), "big")
-        elif framing == "varint":
-            size = _stream_varint(stream, prefix)
-        elif prefix[0] == _RESOURCE_SPANS:
-            size = _stream_varint(stream, stream.read(1))
-        else:
-            raise InputError(
-                f"byte {prefix[0]:#04x} where resource spans were expected; the rest is not read"
-            )
-        if size > MAX_FRAME_BYTES:
-            raise InputError(
-                f"a message of {size} bytes is too long; the rest is not read"
-            )
-        yield _exactly(stream, size)
-
-
-def _exactly(stream: BinaryIO, size: int, begun: bytes = b"") -> bytes:
-    """``size`` more bytes, read in pieces so that a false length claims no memory."""
-    data = bytearray(begun)
-    end = len(begun) + size
-    while len(data) < end:
-        piece = stream.read(min(_READ_BYTES, end - len(data)))
-        if not piece:
-            raise InputError(
-                f"the file is cut off: {end} bytes were announced, {len(data)} are there"
-            )
-        data += piece
-    return bytes(data)
-
-
-def _stream_varint(stream: BinaryIO, begun: bytes) -> int:
-    data = begun
-    while data and data[-1] & 0x80 and len(data) < 10:
-        data += stream.read(1) or b"\0"
-    return _varint(data, 0)[0]
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A base-128 integer and the index after it."""
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(data):
-            break
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-    raise InputError("not protobuf: a length that does not end")
-
-
-def _fields(message: bytes) -> Iterator[_Field]:
-    """The length-delimited fields of a message; others are passed over."""
-    at = 0
-    while at < len(message):
-        tag, at = _varint(message, at)
-        wire_type = tag & 7
-        if wire_type == 2:
-            size, at = _varint(message, at)
-        elif wire_type == 0:
-            size = _varint(message, at)[1] - at
-        elif wire_type in (1, 5):
-            size = 8 if wire_type == 1 else 4
-        else:
-            raise InputError(f"not protobuf: wire type {wire_type}")
-        if at + size > len(message):
-            raise InputError("not protobuf: a field that is longer than its message")
-        if wire_type == 2:
-            yield _Field(tag >> 3, message[at : at + size])
-        at += size
+        reasons.append(error.reason)
+    return parts
 
 
 def _resource_spans(message: bytes) -> Iterator[Span | Refused]:
-    try:
-        fields = list(_fields(message))
-    except InputError as error:
-        yield Refused(error.reason)
-        return
     reasons: list[str] = []
+    parts = _parts(message, reasons)
     resource: dict[str, Any] = {}
-    for field in fields:
+    for field in parts:
         if field.number == 1:
             resource |= _resource(field.value, reasons)
-    yield from (Refused(f"resource: {reason}") for reason in reasons)
-    for field in fields:
+    yield from map(Refused, reasons)
+    for field in parts:
         if field.number == 2:
             yield from _scope_spans(field.value, resource)
 
 
 def _scope_spans(message: bytes, resource: dict[str, Any]) -> Iterator[Span | Refused]:
-    try:
-        fields = list(_fields(message))
-    except InputError as error:
-        yield Refused(error.reason)
-        return
-    scope = "".join(_scope(field.value) for field in fields if field.number == 1)
-    raw = (field.value for field in fields if field.number == 2)
-    for number, data in enumerate(raw, start=1):
+    broken: list[str] = []
+    parts = _parts(message, broken)
+    scope = "".join(_scope(field.value) for field in parts if field.number == 1)
+    messages = (field.value for field in parts if field.number == 2)
+    for number, data in enumerate(messages, start=1):
         reasons: list[str] = []
         try:
             yield _span(SpanMessage.FromString(data), scope, resource, reasons)
@@ -199,17 +100,15 @@ def _scope_spans(message: bytes, resource: dict[str, Any]) -> Iterator[Span | Re
             reasons = ["it does not parse"]
         except InputError as error:
             reasons = [error.reason]
-        yield from (
-            Refused(f"span {number} of scope {scope or '?'}: {reason}")
-            for reason in reasons
-        )
+        yield from (Refused(f"span {number} of scope {scope or '?'}: {reason}") for reason in reasons)
+    yield from map(Refused, broken)
 
 
 def _resource(data: bytes, reasons: list[str]) -> dict[str, Any]:
     try:
         return _attributes(Resource.FromString(data).attributes, reasons)
     except DecodeError:
-        reasons.append("it does not parse")
+        reasons.append("the resource is left out: it does not parse")
         return {}
 
 
@@ -220,19 +119,11 @@ def _scope(data: bytes) -> str:
         return ""
 
 
-def _span(
-    message: SpanMessage, scope: str, resource: dict[str, Any], reasons: list[str]
-) -> Span:
+def _span(message: SpanMessage, scope: str, resource: dict[str, Any], reasons: list[str]) -> Span:
     trace_id, span_id = hex_id(message.trace_id, 16), hex_id(message.span_id, 8)
     start_ns = time_ns(message.start_time_unix_nano)
     if trace_id is None or span_id is None or start_ns is None:
-        missing = (
-            "trace_id"
-            if trace_id is None
-            else "span_id"
-            if span_id is None
-            else "start_time_unix_nano"
-        )
+        missing = "trace_id" if trace_id is None else "span_id" if span_id is None else "start_time_unix_nano"
         raise InputError(f"{missing} is missing")
     kept = _attributes(message.attributes, reasons)
     if message.status.message:
@@ -292,8 +183,5 @@ def _value(value: AnyValue, depth: int = 0) -> Any:
     if which == "array_value":
         return [_value(item, depth + 1) for item in value.array_value.values]
     if which == "kvlist_value":
-        return {
-            pair.key: _value(pair.value, depth + 1)
-            for pair in value.kvlist_value.values
-        }
+        return {pair.key: _value(pair.value, depth + 1) for pair in value.kvlist_value.values}
     return plain(getattr(value, which))

@@ -6,7 +6,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -85,17 +85,13 @@ class Source:
     def open(self, quiet: bool = False) -> Iterator[BinaryIO]:
         """The content, decompressed if it begins as gzip does."""
         with ExitStack() as stack:
-            raw = stack.enter_context(
-                _Counted(self.path, None if quiet else self.progress)
-            )
+            raw = stack.enter_context(_Counted(self.path, None if quiet else self.progress))
             stream = stack.enter_context(io.BufferedReader(raw, 1 << 18))
             if stream.peek(2)[:2] != _GZIP_MAGIC:
                 yield cast(BinaryIO, stream)
             else:
                 packed = stack.enter_context(gzip.GzipFile(fileobj=stream))
-                yield cast(
-                    BinaryIO, stack.enter_context(io.BufferedReader(packed, 1 << 18))
-                )
+                yield cast(BinaryIO, stack.enter_context(io.BufferedReader(packed, 1 << 18)))
 
     def head(self) -> bytes:
         """The first bytes, at most 1 MiB.
@@ -117,10 +113,10 @@ class Source:
         return head
 
     def digest(self) -> str:
-        """16 hex digits that name the content, compressed or not."""
+        """16 hex digits that name the content, compressed or not, as far as it can be read."""
         digest = blake2b(digest_size=8)
-        with self.open(quiet=True) as stream:
-            while chunk := stream.read(1 << 20):
+        with suppress(*READ_ERRORS), self.open(quiet=True) as stream:
+            while chunk := stream.read(1 << 16):
                 digest.update(chunk)
         return digest.hexdigest()
 
@@ -133,7 +129,5 @@ def describe(error: BaseException) -> str:
     >>> describe(EOFError("Compressed file ended"))
     'it cannot be read: Compressed file ended'
     """
-    words = (
-        error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    )
+    words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return f"it cannot be read: {words or type(error).__name__}"

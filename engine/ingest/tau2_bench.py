@@ -14,22 +14,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engine.errors import InputError
-from engine.ingest.conversation import (
-    Conversation,
+from engine.ingest.conversation import Conversation, spans
+from engine.ingest.documents import documents
+from engine.ingest.messages import (
     Message,
     ToolCall,
     json_text,
     objects,
-    optional_text,
     policy_domain,
-    spans,
     text_of,
-    token_count,
 )
-from engine.ingest.documents import documents
+from engine.ingest.scalars import optional_text, time_ns, token_count
 from engine.ingest.source import Found, Refused, Source
 from engine.ingest.tau_bench import outcome
-from engine.ingest.values import time_ns
 
 SCOPE = "forkmap.tau2_bench"
 ABANDONED = {"max_steps", "too_many_errors", "infrastructure_error"}
@@ -44,9 +41,7 @@ def read(source: Source) -> Iterator[Found]:
         for line, document in documents(stream):
             if isinstance(document, InputError) or not _simulations(document):
                 reason = (
-                    document.reason
-                    if isinstance(document, InputError)
-                    else "no simulations in this object"
+                    document.reason if isinstance(document, InputError) else "no simulations in this object"
                 )
                 yield line, Refused(reason)
                 continue
@@ -63,9 +58,7 @@ def read(source: Source) -> Iterator[Found]:
 
 
 def _simulations(document: Any) -> bool:
-    return isinstance(document, Mapping) and isinstance(
-        document.get("simulations"), list
-    )
+    return isinstance(document, Mapping) and isinstance(document.get("simulations"), list)
 
 
 def _inner(value: Any, name: str) -> Mapping[str, Any]:
@@ -88,10 +81,7 @@ def _conversation(value: Any, agent: str, model: str | None) -> Conversation:
     if not isinstance(value, Mapping):
         raise InputError("it is not an object")
     return Conversation(
-        messages=[
-            _message(item, model)
-            for item in _flat(objects(value.get("messages"), "messages"))
-        ],
+        messages=[_message(item, model) for item in _flat(objects(value.get("messages"), "messages"))],
         agent=agent,
         version=model,
         ticket=optional_text(value.get("task_id")),
@@ -103,7 +93,7 @@ def _conversation(value: Any, agent: str, model: str | None) -> Conversation:
 
 def _outcome(value: Mapping[str, Any]) -> str | None:
     judged = outcome(_inner(value, "reward_info").get("reward"))
-    if judged != "success" and value.get("termination_reason") in ABANDONED:
+    if judged != "success" and optional_text(value.get("termination_reason")) in ABANDONED:
         return "abandoned"
     return judged
 

@@ -11,18 +11,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engine.errors import InputError
-from engine.ingest.conversation import (
-    Conversation,
+from engine.ingest.conversation import Conversation, spans
+from engine.ingest.documents import documents
+from engine.ingest.messages import (
     Message,
     ToolCall,
     json_text,
     objects,
-    optional_text,
     policy_domain,
-    spans,
     text_of,
 )
-from engine.ingest.documents import documents
+from engine.ingest.scalars import optional_text
 from engine.ingest.source import Found, Refused, Source
 
 SCOPE = "forkmap.tau_bench"
@@ -63,9 +62,7 @@ def _domain_and_model(traj: Any, stem: str) -> tuple[str, str]:
     first = next(objects(traj, "traj"), {})
     model, _, named = stem.rpartition("-")
     domain = policy_domain(text_of(first.get("content"))) or named.lower() or "unknown"
-    return domain, stem[: -len(domain) - 1] if stem.lower().endswith(
-        f"-{domain}"
-    ) else model or stem
+    return domain, stem[: -len(domain) - 1] if stem.lower().endswith(f"-{domain}") else model or stem
 
 
 def outcome(reward: Any) -> str | None:

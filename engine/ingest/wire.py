@@ -1,0 +1,123 @@
+"""The protobuf wire format, as far as it takes to part a file into messages and a message into fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, Literal, NamedTuple
+
+from engine.errors import InputError
+
+MAX_FRAME_BYTES = 1 << 29
+"""A message longer than this is refused."""
+_RESOURCE_SPANS = 0x0A
+_INNER_TAGS = (0x0A, 0x12, 0x1A)
+_READ_BYTES = 1 << 20
+
+Framing = Literal["single", "varint", "uint32"]
+"""One message, or messages that each follow their length: a varint, or four bytes big-endian."""
+
+
+class Field(NamedTuple):
+    """A length-delimited field: its number and its bytes."""
+
+    number: int
+    value: bytes
+
+
+def framing(head: bytes) -> Framing | None:
+    """How messages are laid out in a file that begins so, or None if it is no protobuf of spans.
+
+    >>> framing(bytes([0x0A, 2, 0x12, 0])), framing(bytes([4, 0x0A, 2])), framing(bytes([0, 0, 0, 4, 0x0A]))
+    ('single', 'varint', 'uint32')
+    """
+    try:
+        if head[:1] == b"\n":
+            size, at = _varint(head, 1)
+            if size == 0 or (at < len(head) and head[at] in _INNER_TAGS):
+                return "single"
+        size, at = _varint(head, 0)
+        if 0 < size <= MAX_FRAME_BYTES and head[at : at + 1] == b"\n":
+            return "varint"
+    except InputError:
+        pass
+    if 0 < int.from_bytes(head[:4], "big") <= MAX_FRAME_BYTES and head[4:5] == b"\n":
+        return "uint32"
+    return None
+
+
+def frames(stream: BinaryIO, layout: Framing) -> Iterator[bytes]:
+    """The messages of a file one by one; of a single message, its ``resource_spans``.
+
+    Raises
+    ------
+    InputError
+        Where the file is cut off, or goes on with something else.
+    """
+    while prefix := stream.read(4 if layout == "uint32" else 1):
+        if layout == "uint32":
+            size = int.from_bytes(_exactly(stream, 4 - len(prefix), prefix), "big")
+        elif layout == "varint":
+            size = _stream_varint(stream, prefix)
+        elif prefix[0] == _RESOURCE_SPANS:
+            size = _stream_varint(stream, stream.read(1))
+        else:
+            raise InputError(
+                f"byte {prefix[0]:#04x} where resource spans were expected; the rest is not read"
+            )
+        if size > MAX_FRAME_BYTES:
+            raise InputError(f"a message of {size} bytes is too long; the rest is not read")
+        yield _exactly(stream, size)
+
+
+def _exactly(stream: BinaryIO, size: int, begun: bytes = b"") -> bytes:
+    """``size`` more bytes, read in pieces so that a false length claims no memory."""
+    data = bytearray(begun)
+    end = len(begun) + size
+    while len(data) < end:
+        piece = stream.read(min(_READ_BYTES, end - len(data)))
+        if not piece:
+            raise InputError(f"the file is cut off: {end} bytes were announced, {len(data)} are there")
+        data += piece
+    return bytes(data)
+
+
+def _stream_varint(stream: BinaryIO, begun: bytes) -> int:
+    data = begun
+    while data and data[-1] & 0x80 and len(data) < 10:
+        data += stream.read(1) or b"\0"
+    return _varint(data, 0)[0]
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A base-128 integer and the index after it."""
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(data):
+            break
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+    raise InputError("not protobuf: a length that does not end")
+
+
+def fields(message: bytes) -> Iterator[Field]:
+    """The length-delimited fields of a message; others are passed over."""
+    at = 0
+    while at < len(message):
+        tag, at = _varint(message, at)
+        wire_type = tag & 7
+        if wire_type == 2:
+            size, at = _varint(message, at)
+        elif wire_type == 0:
+            size = _varint(message, at)[1] - at
+        elif wire_type in (1, 5):
+            size = 8 if wire_type == 1 else 4
+        else:
+            raise InputError(f"not protobuf: wire type {wire_type}")
+        if at + size > len(message):
+            raise InputError("not protobuf: a field that is longer than its message")
+        if wire_type == 2:
+            yield Field(tag >> 3, message[at : at + size])
+        at += size
