@@ -1,0 +1,123 @@
+"""What a store of spans and runs must do; :mod:`engine.store.sqlite` does it on SQLite.
+
+Spans are appended durably and as sent; *settling* folds the traces they touched into runs
+and paths. A reader that asks about runs settles first, so its answer includes every span
+that was acknowledged before the question. Everything belongs to a tenant, and no method
+finds what another tenant holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from engine.paths import Paths
+from engine.runs import Cohort, Declaration, Outcome, Run, Source, Window
+from engine.spans import Span
+
+MAX_RUNS = 20_000
+"""Completed runs read of one cohort by default: the latest by start."""
+
+
+class Appended(NamedTuple):
+    """What a batch did to the store: records that were new, replaced one, or changed nothing."""
+
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+
+
+class AgentSummary(NamedTuple):
+    """How the runs of one agent ended inside a window; the last three cover all time."""
+
+    tenant: str
+    agent: str
+    completed: int
+    successes: int
+    failures: int
+    abandoned: int
+    unknown: int
+    declared: int
+    by_rule: int
+    inferred: int
+    first_ns: int
+    last_ns: int
+    runs_all_time: int
+
+
+class RunRow(NamedTuple):
+    """One line of a list of runs; a live run's outcome is UNKNOWN."""
+
+    run_id: str
+    agent: str
+    version: str | None
+    ticket: str | None
+    start_ns: int
+    last_ns: int
+    outcome: Outcome
+    source: Source
+    live: bool
+    steps: int
+
+
+class Store(Protocol):
+    """A durable store that several threads and processes may use at once.
+
+    Every method may raise :class:`engine.errors.StoreError` (damaged, busy, full or
+    read-only), with a sentence that names the file.
+    """
+
+    def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
+        """Keep a batch of spans; on return they survive the death of the process and the machine.
+
+        A span is identified by ``(trace_id, span_id)``. An identical copy changes nothing, a
+        differing one replaces it, but never an ended span by one that has not ended. The batch
+        is kept whole or, on an error, not at all.
+        """
+
+    def declare(self, tenant: str, declarations: Sequence[Declaration]) -> Appended:
+        """Keep declared outcomes, all of them; a run's may arrive before its spans do."""
+
+    def settle(self, tenant: str) -> int:
+        """Fold every trace touched since the last time; the number of runs folded."""
+
+    def agents(self, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:
+        """Every agent that has a run, by name, with the counts of the window."""
+
+    def paths(self, cohort: Cohort, now_ns: int, max_runs: int = MAX_RUNS) -> Paths:
+        """The cohort's paths, newest first: completed runs, then live ones, ``max_runs`` of each.
+
+        Raises
+        ------
+        UnknownAgentError
+            If the agent has no run at all in the tenant; an empty window is no error.
+        """
+
+    def run(self, tenant: str, run_id: str) -> Run:
+        """One run, with its outcome as it stands once over.
+
+        Raises
+        ------
+        UnknownRunError
+            If the tenant holds no span of such a run.
+        """
+
+    def spans(self, tenant: str, run_id: str) -> list[Span]:
+        """The spans of the run's traces by start; raises UnknownRunError."""
+
+    def runs(
+        self, cohort: Cohort, now_ns: int, limit: int = 100, outcome: Outcome | None = None
+    ) -> list[RunRow]:
+        """The cohort's runs, newest first; with UNKNOWN only the live, else only so ended ones."""
+
+    def find(self, tenant: str, text: str) -> list[str]:
+        """Ids of the runs that a run id, a trace id (dashed or not) or a ticket names, newest first."""
+
+    def clock_ns(self) -> int | None:
+        """The store's own clock, if it has one: a demo's stands still."""
+
+    def set_clock(self, now_ns: int) -> None:
+        """Give the store a clock of its own."""
+
+    def close(self) -> None:
+        """Release the file; the store is not to be used afterwards."""

@@ -1,0 +1,99 @@
+"""Keeping what arrives: spans by identity, declarations all of them.
+
+Each function runs inside the caller's write transaction and marks the traces it touched by
+raising their ``stamp``; :mod:`engine.store.settling` folds those later.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from engine.runs import Declaration
+from engine.spans import Span
+from engine.store import Appended
+from engine.store.packing import bounded, fitted, pack_span, plain
+
+_INSERT = "INSERT INTO spans (trace, span_id, ended, body) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_REPLACE = """
+UPDATE spans SET ended = ?3, body = ?4
+WHERE trace = ?1 AND span_id = ?2 AND ended <= ?3 AND body <> ?4"""
+
+
+class PackedSpan(NamedTuple):
+    """A span ready to be written."""
+
+    trace_id: str
+    span_id: str
+    ended: bool
+    body: bytes
+
+
+def pack(spans: Sequence[Span]) -> list[PackedSpan]:
+    """Pack a batch; only a batch that holds something unfit pays for being looked through."""
+    try:
+        "".join([span.trace_id + span.span_id for span in spans]).encode()
+        return _packed(spans)
+    except (UnicodeEncodeError, OverflowError, RecursionError, TypeError, ValueError):
+        return _packed([fitted(span) for span in spans])
+
+
+def _packed(spans: Iterable[Span]) -> list[PackedSpan]:
+    return [PackedSpan(s.trace_id, s.span_id, s.end_ns is not None, pack_span(s)) for s in spans]
+
+
+def append(db: sqlite3.Connection, tenant: int, spans: Sequence[PackedSpan]) -> Appended:
+    """Write a packed batch."""
+    traces = {span.trace_id: 0 for span in spans}
+    fresh = set()
+    for trace_id in traces:
+        traces[trace_id], is_new = _trace(db, tenant, trace_id)
+        if is_new:
+            fresh.add(trace_id)
+    rows = [(traces[trace_id], span_id, ended, body) for trace_id, span_id, ended, body in spans]
+    new = db.executemany(_INSERT, rows).rowcount
+    # Replaying the whole batch changes nothing of the copies just inserted, and keeps the order of the rest.
+    changed = db.executemany(_REPLACE, rows).rowcount if new < len(rows) else 0
+    if new or changed:
+        touch(db, [no for trace_id, no in traces.items() if trace_id not in fresh])
+    return Appended(new, changed, len(rows) - new - changed)
+
+
+def _trace(db: sqlite3.Connection, tenant: int, trace_id: str) -> tuple[int, bool]:
+    """The number of a trace, and whether it was given now."""
+    row = db.execute("SELECT no FROM traces WHERE tenant = ? AND trace_id = ?", (tenant, trace_id)).fetchone()
+    if row:
+        return row[0], False
+    cursor = db.execute("INSERT INTO traces (tenant, trace_id) VALUES (?, ?)", (tenant, trace_id))
+    return cursor.lastrowid or 0, True
+
+
+def touch(db: sqlite3.Connection, traces: Iterable[int]) -> None:
+    """Mark traces for settling."""
+    db.executemany("UPDATE traces SET stamp = stamp + 1 WHERE no = ?", [(no,) for no in traces])
+
+
+def declare(db: sqlite3.Connection, tenant: int, declarations: Iterable[Declaration]) -> Appended:
+    """Write declarations; the traces of a run that is already known are marked."""
+    rows = [(tenant, plain(d.run_id), d.outcome, bounded(d.time_ns), plain(d.by)) for d in declarations]
+    new = 0
+    for row in rows:
+        fresh = db.execute(
+            "INSERT INTO outcomes (tenant, run_id, outcome, time_ns, declared_by) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING",
+            row,
+        ).rowcount
+        if fresh:
+            new += 1
+            touch(db, traces_of_run(db, tenant, row[1]))
+    return Appended(new, 0, len(rows) - new)
+
+
+def traces_of_run(db: sqlite3.Connection, tenant: int, run_id: str) -> list[int]:
+    """Numbers of the traces that make up a run, by arrival."""
+    rows = db.execute(
+        "SELECT t.no FROM runs r JOIN traces t ON t.run = r.no WHERE r.tenant = ? AND r.run_id = ? ORDER BY t.no",
+        (tenant, run_id),
+    )
+    return [no for (no,) in rows]

@@ -1,0 +1,146 @@
+"""Opening a store's file: what it is, before anything touches it.
+
+The first 100 bytes of a SQLite file say who made it and in which version; they are read
+as bytes, so a file that is not ours is left exactly as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from engine.errors import DamagedStoreError, NewerStoreError, NotAStoreError, StoreError
+from engine.store.schema import APPLICATION_ID, TABLES, VERSION
+
+BUSY_S = 60.0
+"""How long a writer waits for the others."""
+
+_MAGIC = b"SQLite format 3\x00"
+_TEXTS = {
+    sqlite3.SQLITE_BUSY: "is busy: others have been writing to it for too long",
+    sqlite3.SQLITE_READONLY: "cannot be written to",
+    sqlite3.SQLITE_FULL: "cannot grow: the disk is full",
+    sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened",
+    sqlite3.SQLITE_PERM: "may not be opened by this user",
+}
+
+
+def check(path: Path) -> None:
+    """Raise unless the file is a store this version can read; the file is only read.
+
+    Raises
+    ------
+    NotAStoreError, NewerStoreError, DamagedStoreError
+        With one sentence that names the path.
+    StoreError
+        If the file may not be read.
+    """
+    header = _header(path)
+    if not header.startswith(_MAGIC) or len(header) < 100:
+        raise NotAStoreError(f"{path} is not a Forkmap store: it is not a SQLite file")
+    if int.from_bytes(header[68:72]) != APPLICATION_ID:
+        raise NotAStoreError(f"{path} is a SQLite file, but not a Forkmap store")
+    version = int.from_bytes(header[60:64])
+    if version > VERSION:
+        raise NewerStoreError(
+            f"{path} was written by a later version of Forkmap (store version {version}, known up to {VERSION})"
+        )
+
+
+def _header(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(100)
+    except FileNotFoundError:
+        raise NotAStoreError(f"{path} does not exist") from None
+    except IsADirectoryError:
+        raise NotAStoreError(f"{path} is a directory, not a Forkmap store") from None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def create(path: Path) -> None:
+    """Make an empty store at the path unless something is there.
+
+    It is made under another name and then linked, so no process ever sees half a store.
+    """
+    if path.exists():
+        return
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_empty(draft)
+        os.link(draft, path)
+    except FileExistsError:
+        pass  # another process was faster
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(f"{path} cannot be created: {error}") from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _write_empty(path: Path) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.executescript(
+            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"
+            f"BEGIN; {TABLES} COMMIT; PRAGMA journal_mode = WAL;"
+        )
+    finally:
+        connection.close()
+
+
+def connect(path: Path, read_only: bool) -> sqlite3.Connection:
+    """A connection for one thread at a time."""
+    location = path.absolute().as_uri() + (_read_only_query(path) if read_only else "?mode=rw")
+    connection = sqlite3.connect(
+        location,
+        uri=True,
+        timeout=BUSY_S,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=64,
+    )
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA cache_size = -32768")
+    connection.execute("PRAGMA wal_autocheckpoint = 4000")
+    connection.execute("PRAGMA journal_size_limit = 67108864")
+    return connection
+
+
+def _read_only_query(path: Path) -> str:
+    """Where nobody can write, and no log is left, the file holds everything and needs no lock."""
+    still = not is_writable(path) and not path.with_name(path.name + "-wal").exists()
+    return "?mode=ro&immutable=1" if still else "?mode=ro"
+
+
+def is_writable(path: Path) -> bool:
+    """Whether this user may write to the store: to its file and beside it."""
+    return os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Turn what the database reports into a sentence that names the file."""
+    try:
+        yield
+    except sqlite3.ProgrammingError:
+        raise
+    except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        if code in _TEXTS:
+            raise StoreError(f"{path} {_TEXTS[code]} ({error})") from error
+        raise DamagedStoreError(f"{path} is damaged: {error}") from error
+
+
+def check_tables(db: sqlite3.Connection) -> None:
+    """Raise what the database reports unless every table is there and can be read from."""
+    for table in ("meta", "tenants", "agents", "signatures", "traces", "spans", "outcomes", "runs", "paths"):
+        db.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()

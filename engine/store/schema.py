@@ -1,0 +1,70 @@
+"""The tables of a store, and how a file is known to be one.
+
+========== =============================================================================
+spans      as sent, clustered by the arrival-ordered number of their trace
+traces     which run a trace belongs to; touched while ``stamp`` and ``settled`` differ
+outcomes   what was declared, all of it, by run id
+runs       one row a run, with its packed steps
+paths      one row a run and view, clustered by cohort and start: a cohort is one range
+========== =============================================================================
+"""
+
+from __future__ import annotations
+
+APPLICATION_ID = 0x464F524B
+"""``FORK``, at byte 68 of the file."""
+VERSION = 1
+"""Schema version, at byte 60 of the file."""
+
+VIEWS = ("all", "tools")
+"""A view's number in ``paths`` is its index here."""
+
+TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tenants (no INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+
+CREATE TABLE agents (
+    no INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE (tenant, name)
+) STRICT;
+
+CREATE TABLE signatures (
+    tenant INTEGER NOT NULL, number INTEGER NOT NULL, signature TEXT NOT NULL,
+    PRIMARY KEY (tenant, number), UNIQUE (tenant, signature)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE traces (
+    no INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, trace_id TEXT NOT NULL, run INTEGER,
+    stamp INTEGER NOT NULL DEFAULT 0, settled INTEGER NOT NULL DEFAULT -1,
+    UNIQUE (tenant, trace_id)
+) STRICT;
+CREATE INDEX traces_of_run ON traces (run) WHERE run IS NOT NULL;
+CREATE INDEX touched_traces ON traces (tenant) WHERE stamp <> settled;
+
+CREATE TABLE spans (
+    trace INTEGER NOT NULL, span_id TEXT NOT NULL, ended INTEGER NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (trace, span_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE outcomes (
+    no INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, run_id TEXT NOT NULL, outcome INTEGER NOT NULL,
+    time_ns INTEGER NOT NULL, declared_by TEXT NOT NULL,
+    UNIQUE (tenant, run_id, time_ns, outcome, declared_by)
+) STRICT;
+
+CREATE TABLE runs (
+    no INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, run_id TEXT NOT NULL, agent INTEGER NOT NULL,
+    version TEXT, ticket TEXT, start_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL,
+    outcome INTEGER NOT NULL, source INTEGER NOT NULL, step_count INTEGER NOT NULL, steps BLOB NOT NULL,
+    UNIQUE (tenant, run_id)
+) STRICT;
+CREATE INDEX runs_by_start ON runs (agent, start_ns, last_ns, outcome, source);
+CREATE INDEX runs_by_activity ON runs (agent, last_ns) WHERE source <> 0;
+CREATE INDEX runs_by_ticket ON runs (tenant, ticket) WHERE ticket IS NOT NULL;
+
+CREATE TABLE paths (
+    agent INTEGER NOT NULL, view INTEGER NOT NULL, start_ns INTEGER NOT NULL, run INTEGER NOT NULL,
+    last_ns INTEGER NOT NULL, class INTEGER NOT NULL, run_id TEXT NOT NULL, ticket TEXT, path BLOB NOT NULL,
+    PRIMARY KEY (agent, view, start_ns, run)
+) STRICT, WITHOUT ROWID;
+"""

@@ -1,0 +1,229 @@
+"""Folding touched traces into runs and paths.
+
+What must be folded is read from a snapshot and folded outside the write lock; under the
+lock it is written only if nothing it was read from has changed since, else it is read again
+there. So appending goes on meanwhile, and two processes may settle at once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from engine.paths import fold, half
+from engine.runs import Declaration, Outcome, Run, assemble, run_key
+from engine.spans import Span
+from engine.store.appending import traces_of_run
+from engine.store.packing import bounded, pack_class, pack_path, pack_steps, unpack_span
+from engine.store.schema import VIEWS
+
+BATCH_RUNS = 500
+"""Touched traces folded in one transaction at most."""
+BATCH_SPANS = 20_000
+"""Spans after which a transaction takes no further trace."""
+MAX_SIGNATURES = 2**24 - 1
+"""Signature numbers that fit a path's word."""
+
+
+class Basis(NamedTuple):
+    """What a fold was read from: (trace, run, stamp) of every trace, declarations of every run."""
+
+    traces: tuple[tuple[int, int | None, int], ...]
+    declarations: tuple[int, ...]
+
+
+class Folded(NamedTuple):
+    """A batch to write: each run by its id with the traces it is made of, None if it has none left."""
+
+    basis: Basis
+    touched: tuple[int, ...]
+    runs: dict[str, tuple[Run | None, tuple[int, ...]]]
+
+
+def read_batch(db: sqlite3.Connection, tenant: int) -> Folded | None:
+    """Fold the next touched traces and every run they belong to, or did; None if none is touched."""
+    spans = _touched(db, tenant)
+    if not spans:
+        return None
+    keys = {no: run_key(found) for no, found in spans.items()}
+    left = (_run_id(db, no) for no in spans)
+    run_ids = tuple(dict.fromkeys((*keys.values(), *(run_id for run_id in left if run_id is not None))))
+    runs = {}
+    for run_id in run_ids:
+        stayed = [no for no in traces_of_run(db, tenant, run_id) if no not in spans]
+        traces = tuple(sorted((*stayed, *(no for no, key in keys.items() if key == run_id))))
+        runs[run_id] = _fold(db, tenant, run_id, traces, spans), traces
+    return Folded(look(db, tenant, spans, run_ids), tuple(spans), runs)
+
+
+def _touched(db: sqlite3.Connection, tenant: int) -> dict[int, list[Span]]:
+    """The next touched traces with their spans, within the batch's bounds."""
+    found: dict[int, list[Span]] = {}
+    total = 0
+    for (no,) in db.execute(
+        "SELECT no FROM traces WHERE tenant = ? AND stamp <> settled ORDER BY no LIMIT ?",
+        (tenant, BATCH_RUNS),
+    ):
+        found[no] = spans_of(db, no)
+        total += len(found[no])
+        if total >= BATCH_SPANS:
+            break
+    return found
+
+
+def spans_of(db: sqlite3.Connection, trace: int) -> list[Span]:
+    """The spans of one trace, in no order that means anything."""
+    (trace_id,) = db.execute("SELECT trace_id FROM traces WHERE no = ?", (trace,)).fetchone()
+    rows = db.execute("SELECT span_id, body FROM spans WHERE trace = ?", (trace,)).fetchall()
+    return [unpack_span(trace_id, span_id, body) for span_id, body in rows]
+
+
+def _run_id(db: sqlite3.Connection, trace: int) -> str | None:
+    """Id of the run a trace was last settled into."""
+    row = db.execute("SELECT run_id FROM runs WHERE no = (SELECT run FROM traces WHERE no = ?)", (trace,))
+    found: tuple[str] | None = row.fetchone()
+    return found[0] if found else None
+
+
+def _fold(
+    db: sqlite3.Connection, tenant: int, run_id: str, traces: Iterable[int], known: dict[int, list[Span]]
+) -> Run | None:
+    spans = [span for no in traces for span in (known[no] if no in known else spans_of(db, no))]
+    return assemble(run_id, spans, declarations_of(db, tenant, run_id)) if spans else None
+
+
+def declarations_of(db: sqlite3.Connection, tenant: int, run_id: str) -> list[Declaration]:
+    """What was declared for a run, by time, then by arrival."""
+    rows = db.execute(
+        "SELECT outcome, time_ns, declared_by FROM outcomes WHERE tenant = ? AND run_id = ? ORDER BY time_ns, no",
+        (tenant, run_id),
+    )
+    return [Declaration(run_id, Outcome(outcome), time_ns, by) for outcome, time_ns, by in rows]
+
+
+def look(db: sqlite3.Connection, tenant: int, touched: Iterable[int], run_ids: Iterable[str]) -> Basis:
+    """What a fold of these traces and runs would be read from now."""
+    ids = list(run_ids)
+    numbers = dict.fromkeys((*touched, *(no for run_id in ids for no in traces_of_run(db, tenant, run_id))))
+    state = "SELECT no, run, stamp FROM traces WHERE no = ?"
+    count = "SELECT count(*) FROM outcomes WHERE tenant = ? AND run_id = ?"
+    return Basis(
+        tuple(db.execute(state, (no,)).fetchone() for no in numbers),
+        tuple(db.execute(count, (tenant, run_id)).fetchone()[0] for run_id in ids),
+    )
+
+
+def is_current(db: sqlite3.Connection, tenant: int, folded: Folded) -> bool:
+    """Whether nothing that was read for the fold has changed since."""
+    return look(db, tenant, folded.touched, folded.runs) == folded.basis
+
+
+def write_batch(db: sqlite3.Connection, tenant: int, folded: Folded) -> int:
+    """Write what :func:`read_batch` folded; the number of runs written."""
+    writer = RunWriter(db, tenant)
+    settled = {no: stamp for no, _, stamp in folded.basis.traces}
+    for run_id, (run, traces) in folded.runs.items():
+        if run is None:
+            writer.remove(run_id)
+            continue
+        number = writer.write(run)
+        db.executemany(
+            "UPDATE traces SET run = ?, settled = ? WHERE no = ?",
+            [(number, settled[no], no) for no in traces],
+        )
+    return sum(run is not None for run, _ in folded.runs.values())
+
+
+class RunWriter:
+    """Writes run and path rows inside one transaction; what it looks up it remembers."""
+
+    def __init__(self, db: sqlite3.Connection, tenant: int) -> None:
+        self._db, self._tenant = db, tenant
+        self._agents: dict[str, int] = {}
+        self._signatures: dict[str, int] = {}
+
+    def write(self, run: Run) -> int:
+        """Write a run and its paths in place of what was there; the run's number."""
+        self._remove_paths(run.run_id)
+        agent = self._agent(run.agent)
+        start_ns, last_ns = bounded(run.start_ns), bounded(run.last_ns)
+        (number,) = self._db.execute(
+            "INSERT INTO runs (tenant, run_id, agent, version, ticket, start_ns, last_ns, outcome, source,"
+            " step_count, steps) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (tenant, run_id) DO UPDATE SET agent = excluded.agent, version = excluded.version,"
+            " ticket = excluded.ticket, start_ns = excluded.start_ns, last_ns = excluded.last_ns,"
+            " outcome = excluded.outcome, source = excluded.source, step_count = excluded.step_count,"
+            " steps = excluded.steps RETURNING no",
+            (
+                self._tenant,
+                run.run_id,
+                agent,
+                run.version,
+                run.ticket,
+                start_ns,
+                last_ns,
+                run.outcome,
+                run.source,
+                len(run.steps),
+                pack_steps(run.steps, run.trace_ids),
+            ),
+        ).fetchone()
+        kind = pack_class(run.outcome, run.source, half(run.run_id))
+        self._db.executemany(
+            "INSERT INTO paths (agent, view, start_ns, run, last_ns, class, run_id, ticket, path)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (agent, view, start_ns, number, last_ns, kind, run.run_id, run.ticket, path)
+                for view, path in enumerate(self._paths(run))
+            ],
+        )
+        return int(number)
+
+    def remove(self, run_id: str) -> None:
+        """Remove a run that has lost its last trace."""
+        self._remove_paths(run_id)
+        self._db.execute("DELETE FROM runs WHERE tenant = ? AND run_id = ?", (self._tenant, run_id))
+
+    def _remove_paths(self, run_id: str) -> None:
+        key = self._db.execute(
+            "SELECT agent, start_ns, no FROM runs WHERE tenant = ? AND run_id = ?", (self._tenant, run_id)
+        ).fetchone()
+        if key:
+            self._db.executemany(
+                "DELETE FROM paths WHERE agent = ? AND view = ? AND start_ns = ? AND run = ?",
+                [(key[0], view, *key[1:]) for view in range(len(VIEWS))],
+            )
+
+    def _paths(self, run: Run) -> tuple[bytes, bytes]:
+        """The packed path in each view."""
+        signatures = [step.signature for step in run.steps]
+        tools = [signature for signature in signatures if not signature.startswith("llm:")]
+        numbers = {signature: self._signature(signature) for signature in dict.fromkeys(signatures)}
+        return pack_path(fold(signatures), numbers), pack_path(fold(tools), numbers)
+
+    def _agent(self, name: str) -> int:
+        if name not in self._agents:
+            key = self._tenant, name
+            self._db.execute("INSERT INTO agents (tenant, name) VALUES (?, ?) ON CONFLICT DO NOTHING", key)
+            row = self._db.execute("SELECT no FROM agents WHERE tenant = ? AND name = ?", key)
+            self._agents[name] = row.fetchone()[0]
+        return self._agents[name]
+
+    def _signature(self, signature: str) -> int:
+        if signature not in self._signatures:
+            key = self._tenant, signature
+            found = "SELECT number FROM signatures WHERE tenant = ? AND signature = ?"
+            row = self._db.execute(found, key).fetchone()
+            self._signatures[signature] = row[0] if row else self._number(signature)
+        return self._signatures[signature]
+
+    def _number(self, signature: str) -> int:
+        """Give a signature the tenant's next number; once they are used up, all others are one."""
+        last = "SELECT coalesce(max(number), 0) FROM signatures WHERE tenant = ?"
+        number = int(self._db.execute(last, (self._tenant,)).fetchone()[0]) + 1
+        if number > MAX_SIGNATURES:
+            return MAX_SIGNATURES
+        text = signature if number < MAX_SIGNATURES else "other:?"
+        self._db.execute("INSERT INTO signatures VALUES (?, ?, ?)", (self._tenant, number, text))
+        return number

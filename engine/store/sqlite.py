@@ -1,0 +1,198 @@
+"""The store on SQLite: one file, many readers, one writer at a time.
+
+The write-ahead log is synced to disk at each commit, so what was acknowledged survives;
+readers see a snapshot and hold nobody up. Threads take connections from a pool; processes
+each open the file.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from engine.errors import StoreError
+from engine.paths import Paths
+from engine.runs import Cohort, Declaration, Outcome, Run, Window
+from engine.spans import Span
+from engine.store import (
+    MAX_RUNS,
+    AgentSummary,
+    Appended,
+    RunRow,
+    Store,
+    appending,
+    opening,
+    reading,
+    settling,
+)
+from engine.store.packing import plain
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class SQLiteStore:
+    """A :class:`engine.store.Store` in one SQLite file; made by :func:`open_store`.
+
+    A store that may not be written to is read as it was last settled.
+    """
+
+    def __init__(self, path: Path, read_only: bool = False) -> None:
+        self.path = path
+        self.read_only = read_only or not opening.is_writable(path)
+        self._idle: deque[sqlite3.Connection] = deque()
+
+    def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
+        """See :meth:`engine.store.Store.append`."""
+        packed = appending.pack(spans)
+        with self._writing() as db:
+            return appending.append(db, _tenant(db, tenant), packed)
+
+    def declare(self, tenant: str, declarations: Sequence[Declaration]) -> Appended:
+        """See :meth:`engine.store.Store.declare`."""
+        with self._writing() as db:
+            return appending.declare(db, _tenant(db, tenant), declarations)
+
+    def settle(self, tenant: str) -> int:
+        """See :meth:`engine.store.Store.settle`; a store that is only read is left as it is."""
+        total = 0
+        while not self.read_only and (folded := self._read(_read_batch, tenant)):
+            total += self._write_batch(tenant, folded)
+        return total
+
+    def _write_batch(self, tenant: str, folded: settling.Folded) -> int:
+        with self._writing() as db:
+            number = _tenant(db, tenant)
+            if settling.is_current(db, number, folded):
+                return settling.write_batch(db, number, folded)
+            again = settling.read_batch(db, number)
+            return settling.write_batch(db, number, again) if again else 0
+
+    def agents(self, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:
+        """See :meth:`engine.store.Store.agents`."""
+        self.settle(tenant)
+        return self._read(reading.agents, tenant, window, now_ns)
+
+    def paths(self, cohort: Cohort, now_ns: int, max_runs: int = MAX_RUNS) -> Paths:
+        """See :meth:`engine.store.Store.paths`."""
+        self.settle(cohort.tenant)
+        return self._read(reading.paths, cohort, now_ns, max_runs)
+
+    def run(self, tenant: str, run_id: str) -> Run:
+        """See :meth:`engine.store.Store.run`."""
+        self.settle(tenant)
+        return self._read(reading.run, tenant, run_id)
+
+    def spans(self, tenant: str, run_id: str) -> list[Span]:
+        """See :meth:`engine.store.Store.spans`."""
+        self.settle(tenant)
+        return self._read(reading.spans, tenant, run_id)
+
+    def runs(
+        self, cohort: Cohort, now_ns: int, limit: int = 100, outcome: Outcome | None = None
+    ) -> list[RunRow]:
+        """See :meth:`engine.store.Store.runs`."""
+        self.settle(cohort.tenant)
+        return self._read(reading.runs, cohort, now_ns, limit, outcome)
+
+    def find(self, tenant: str, text: str) -> list[str]:
+        """See :meth:`engine.store.Store.find`."""
+        self.settle(tenant)
+        return self._read(reading.find, tenant, text)
+
+    def clock_ns(self) -> int | None:
+        """See :meth:`engine.store.Store.clock_ns`."""
+        return self._read(_clock_ns)
+
+    def set_clock(self, now_ns: int) -> None:
+        """See :meth:`engine.store.Store.set_clock`."""
+        with self._writing() as db:
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('clock_ns', ?)", (now_ns,))
+
+    def close(self) -> None:
+        """See :meth:`engine.store.Store.close`."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _read(
+        self, ask: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Ask within one snapshot."""
+        with self._transaction("BEGIN") as db:
+            return ask(db, *args, **kwargs)
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        if self.read_only:
+            raise StoreError(f"{self.path} is read-only")
+        with self._transaction("BEGIN IMMEDIATE") as db:
+            yield db
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        """A connection of one's own inside a transaction, kept on success and undone on any error."""
+        with opening.told(self.path):
+            db = self._idle.pop() if self._idle else opening.connect(self.path, self.read_only)
+            try:
+                db.execute(begin)
+                yield db
+                db.execute("COMMIT")
+            except sqlite3.Error:
+                db.close()
+                raise
+            except BaseException:
+                db.execute("ROLLBACK")
+                self._idle.append(db)
+                raise
+            self._idle.append(db)
+
+
+def _tenant(db: sqlite3.Connection, tenant: str) -> int:
+    """Number of a tenant, given now if it is the first time."""
+    number = reading.tenant_number(db, tenant)
+    if number is None:
+        number = db.execute("INSERT INTO tenants (name) VALUES (?)", (plain(tenant),)).lastrowid
+    return number or 0
+
+
+def _read_batch(db: sqlite3.Connection, tenant: str) -> settling.Folded | None:
+    number = reading.tenant_number(db, tenant)
+    return None if number is None else settling.read_batch(db, number)
+
+
+def _clock_ns(db: sqlite3.Connection) -> int | None:
+    row = db.execute("SELECT value FROM meta WHERE key = 'clock_ns'").fetchone()
+    return int(row[0]) if row else None
+
+
+def open_store(path: Path, create: bool = False, read_only: bool = False) -> Store:
+    """Open a store's file, or make an empty one.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    create : bool
+        Make the store (and its directory) if nothing is there.
+    read_only : bool
+        Never write, even where that is possible.
+
+    Raises
+    ------
+    NotAStoreError, NewerStoreError, DamagedStoreError, StoreError
+        One sentence that names the path; the file is left as it was.
+    """
+    if create:
+        opening.create(path)
+    opening.check(path)
+    with opening.told(path):
+        db = opening.connect(path, read_only or not opening.is_writable(path))
+        try:
+            opening.check_tables(db)
+        finally:
+            db.close()
+    return SQLiteStore(path, read_only)
