@@ -109,7 +109,7 @@ def _marked(behaviour: BehaviourMap, parent: int) -> np.ndarray[tuple[int], np.d
 
 
 def _token(behaviour: BehaviourMap, node: int) -> Token:
-    return behaviour.tokens[behaviour.token[node]]
+    return behaviour.tokens[int(behaviour.token[node])]
 
 
 def hotspots(behaviour: BehaviourMap) -> tuple[Hotspot, ...]:

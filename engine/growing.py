@@ -19,6 +19,7 @@ HALVES = 2
 OUTCOMES = 3
 
 Ints = NDArray[np.int64]
+Nodes = NDArray[np.int32]
 
 _BUCKET_OF = np.searchsorted(BUCKET_STARTS, np.arange(256), side="right").astype(np.int64) - 1
 _BUCKETS = len(BUCKET_STARTS)
@@ -32,26 +33,29 @@ class Tree:
     ----------
     tokens : tuple of Token
         Token table in (signature, bucket) order; the mark, if any run was cut, comes last.
-    parent, token, depth : ndarray of int, shape (nodes,)
+    parent, token, depth : int32, shape (nodes,)
         Node 0 is the root, with parent and token -1 and depth 0.
-    size : ndarray of int, shape (nodes,)
+    levels : list of int32 arrays
+        Nodes of each depth, in order.
+    size : int32, shape (nodes,)
         Nodes of the subtree, itself included: a subtree is a contiguous slice.
-    through : int64, shape (2, 3, nodes)
+    through : int32, shape (2, 3, nodes)
         Completed runs that passed the node, by calibration half and outcome.
-    ended : int64, shape (nodes,)
+    ended : int32, shape (nodes,)
         Completed runs whose path ends at the node.
-    end_node : int64, shape (completed runs,)
+    end_node : int32, shape (completed runs,)
         Where each completed run's path ends, in the order of the paths.
     """
 
     tokens: tuple[Token, ...]
-    parent: Ints
-    token: Ints
-    depth: Ints
-    size: Ints
-    through: Ints
-    ended: Ints
-    end_node: Ints
+    parent: Nodes
+    token: Nodes
+    depth: Nodes
+    levels: list[Nodes]
+    size: Nodes
+    through: Nodes
+    ended: Nodes
+    end_node: Nodes
 
     @property
     def mark(self) -> int:
@@ -73,14 +77,15 @@ def grow(paths: Paths) -> Tree:
     shared = _shared_prefix(rows, row_length)
     fresh = row_length - shared
     depth, token, first = _nodes(rows, shared, fresh)
-    parent = _parents(depth, first, fresh, shared)
-    size = sizes(parent, depth)
-    end_of_row = np.maximum.accumulate(np.where(fresh > 0, first + fresh - 1, 0))
+    levels = by_depth(depth)
+    parent = _parents(depth.size, levels, first, fresh, shared)
+    size = sizes(parent, levels)
+    end_of_row = np.maximum.accumulate(np.where(fresh > 0, first + fresh - 1, 0)).astype(np.int32)
     end_node = np.empty_like(end_of_row)
     end_node[order] = end_of_row
     end_node = end_node[variant]
     through, ended = _counts(end_node, size, paths.half[completed], paths.outcome[completed])
-    return Tree(tokens, parent, token, depth, size, through, ended, end_node)
+    return Tree(tokens, parent, token, depth, levels, size, through, ended, end_node)
 
 
 def token_numbers(paths: Paths) -> tuple[tuple[Token, ...], Ints]:
@@ -121,7 +126,7 @@ def _offsets(length: Ints) -> Ints:
     return offset
 
 
-def _within(length: Ints) -> Ints:
+def within(length: Ints) -> Ints:
     """0, 1, … length - 1 for each length, behind one another."""
     offset = _offsets(length)
     return np.arange(offset[-1]) - np.repeat(offset[:-1], length)
@@ -138,7 +143,7 @@ def _distinct(flat: Ints, offset: Ints) -> tuple[Ints, Ints]:
         A run that has it.
     """
     length = np.diff(offset)
-    position = _within(length)
+    position = within(length)
     width = int(flat.max(initial=0)) + 1
     deepest = int(length.max(initial=0))
     keys = np.random.default_rng(0).integers(0, 2**63, (deepest + 1, width), np.int64)
@@ -160,7 +165,7 @@ def _matrix(flat: Ints, offset: Ints, runs: Ints) -> NDArray[Any]:
     per_word = 8 // kind.itemsize
     width = max(1, -(-int(length.max(initial=0)) // per_word)) * per_word
     rows = np.zeros((runs.size, width), kind)
-    position = _within(length)
+    position = within(length)
     start = np.repeat(np.arange(runs.size) * width, length)
     rows.ravel()[start + position] = flat[np.repeat(offset[runs], length) + position] + 1
     return rows
@@ -182,27 +187,28 @@ def _shared_prefix(rows: NDArray[Any], length: Ints) -> Ints:
     return np.minimum(shared, length)
 
 
-def _nodes(rows: NDArray[Any], shared: Ints, fresh: Ints) -> tuple[Ints, Ints, Ints]:
+def _nodes(rows: NDArray[Any], shared: Ints, fresh: Ints) -> tuple[Nodes, Nodes, Ints]:
     """Depth and token of every node in pre-order, and each row's first fresh node."""
     first = 1 + np.cumsum(fresh) - fresh
-    below = _within(fresh) + np.repeat(shared, fresh)
+    below = within(fresh) + np.repeat(shared, fresh)
     row = np.repeat(np.arange(fresh.size), fresh)
-    depth = np.concatenate([[0], below + 1])
-    token = np.concatenate([[-1], rows.ravel()[row * rows.shape[1] + below].astype(np.int64) - 1])
+    depth = np.zeros(below.size + 1, np.int32)
+    depth[1:] = below + 1
+    token = np.full(below.size + 1, -1, np.int32)
+    token[1:] += rows.ravel()[row * rows.shape[1] + below]
     return depth, token, first
 
 
-def by_depth(depth: Ints) -> list[Ints]:
+def by_depth(depth: Nodes) -> list[Nodes]:
     """Nodes of each depth, in order."""
-    order = np.argsort(depth.astype(np.uint16), kind="stable")
+    order = np.argsort(depth.astype(np.uint16), kind="stable").astype(np.int32)
     return np.split(order, np.cumsum(np.bincount(depth))[:-1])
 
 
-def _parents(depth: Ints, first: Ints, fresh: Ints, shared: Ints) -> Ints:
+def _parents(nodes: int, levels: list[Nodes], first: Ints, fresh: Ints, shared: Ints) -> Nodes:
     """Parent of every node: the one before it, or for a row's first fresh node the last
     node of the shared depth before it."""
-    parent = np.arange(-1, depth.size - 1)
-    levels = by_depth(depth)
+    parent = np.arange(-1, nodes - 1, dtype=np.int32)
     starts = first[fresh > 0]
     for level, wanted in zip(levels, _grouped(starts, shared[fresh > 0], len(levels)), strict=True):
         parent[wanted] = level[np.searchsorted(level, wanted) - 1]
@@ -214,23 +220,23 @@ def _grouped(items: Ints, group: Ints, groups: int) -> list[Ints]:
     return np.split(items[order], np.cumsum(np.bincount(group, minlength=groups))[:-1])
 
 
-def sizes(parent: Ints, depth: Ints) -> Ints:
+def sizes(parent: Nodes, levels: list[Nodes]) -> Nodes:
     """Nodes of every node's subtree, itself included."""
-    size = np.ones(parent.size, np.int64)
-    for level in reversed(by_depth(depth)[1:]):
+    size = np.ones(parent.size, np.int32)
+    for level in reversed(levels[1:]):
         np.add.at(size, parent[level], size[level])
     return size
 
 
 def _counts(
-    end_node: Ints, size: Ints, half: NDArray[np.uint8], outcome: NDArray[np.uint8]
-) -> tuple[Ints, Ints]:
+    end_node: Nodes, size: Nodes, half: NDArray[np.uint8], outcome: NDArray[np.uint8]
+) -> tuple[Nodes, Nodes]:
     """Runs through each node by half and outcome, and runs that ended there."""
-    classes = HALVES * OUTCOMES
-    which = half.astype(np.int64) * OUTCOMES + outcome
-    at = np.bincount(which * size.size + end_node, minlength=size.size * classes).reshape(classes, -1)
-    running = np.zeros((classes, size.size + 1), np.int64)
-    np.cumsum(at, axis=1, out=running[:, 1:])
+    through = np.empty((HALVES, OUTCOMES, size.size), np.int32)
+    running = np.zeros(size.size + 1, np.int32)
     past = np.arange(size.size) + size
-    through = running[:, past] - running[:, :-1]
-    return through.reshape(HALVES, OUTCOMES, -1), at.sum(axis=0)
+    for side, ending in np.ndindex(HALVES, OUTCOMES):
+        at = np.bincount(end_node[(half == side) & (outcome == ending)], minlength=size.size)
+        np.cumsum(at, out=running[1:])
+        through[side, ending] = running[past] - running[:-1]
+    return through, np.bincount(end_node, minlength=size.size).astype(np.int32)

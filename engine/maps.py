@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from engine.growing import Tree, by_depth, grow, sizes
+from engine.growing import Nodes, Tree, by_depth, grow, sizes
 from engine.paths import BUCKET_STARTS, Paths, Token
 from engine.runs import Cohort, Outcome, Source
 from engine.statistics import benjamini_hochberg, entropy_bits, fisher_exact, wilson, wilson_one
@@ -27,6 +27,10 @@ HOTSPOT_BITS = 1.0
 """Entropy of a hotspot at least."""
 
 _BITS_TOLERANCE = 1e-9
+_FRAME_COLUMNS = (
+    *("parent", "depth", "support", "successes", "abandoned", "ended", "live", "low", "high"),
+    *("sibling_support", "sibling_successes", "p", "q", "fork", "entropy_bits", "hotspot", "cut"),
+)
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -59,17 +63,17 @@ class BehaviourMap:
     ----------
     tokens : tuple of Token
         Token table; ``token`` indexes it, -1 at the root.
-    parent, token, depth, size : int64, shape (nodes,)
+    parent, token, depth, size : int32, shape (nodes,)
         Structure; a node's subtree is ``node:node + size[node]``.
-    support, successes, abandoned : int64, shape (nodes,)
+    support, successes, abandoned : int32, shape (nodes,)
         Completed runs that passed the node, and how many of them ended so.
-    ended : int64, shape (nodes,)
+    ended : int32, shape (nodes,)
         Completed runs whose path ends exactly here.
-    live : int64, shape (nodes,)
+    live : int32, shape (nodes,)
         Live runs whose path stands here or below.
     low, high : float64, shape (nodes,)
         Wilson score interval of successes / support.
-    sibling_support, sibling_successes : int64, shape (nodes,)
+    sibling_support, sibling_successes : int32, shape (nodes,)
         The parent's other children pooled, without runs that ended there and without ``…``.
     p, q : float64, shape (nodes,)
         Fisher's exact test against the siblings and its Benjamini-Hochberg q-value; NaN where
@@ -94,19 +98,19 @@ class BehaviourMap:
     cohort: Cohort
     now_ns: int
     tokens: tuple[Token, ...]
-    parent: Ints
-    token: Ints
-    depth: Ints
-    size: Ints
-    support: Ints
-    successes: Ints
-    abandoned: Ints
-    ended: Ints
-    live: Ints
+    parent: Nodes
+    token: Nodes
+    depth: Nodes
+    size: Nodes
+    support: Nodes
+    successes: Nodes
+    abandoned: Nodes
+    ended: Nodes
+    live: Nodes
     low: Floats
     high: Floats
-    sibling_support: Ints
-    sibling_successes: Ints
+    sibling_support: Nodes
+    sibling_successes: Nodes
     p: Floats
     q: Floats
     fork: Flags
@@ -116,7 +120,7 @@ class BehaviourMap:
     key: NDArray[np.uint64]
     run_ids: tuple[str, ...]
     tickets: tuple[str | None, ...]
-    member_node: Ints
+    member_node: Nodes
     member_outcome: NDArray[np.uint8]
     member_kept: Flags
     totals: Totals
@@ -157,10 +161,10 @@ class BehaviourMap:
         found = np.flatnonzero(self.key == wanted)
         return int(found[0]) if found.size else None
 
-    def children(self, node: int) -> Ints:
+    def children(self, node: int) -> Nodes:
         """The node's children, by support (descending), then token."""
         last = node + int(self.size[node])
-        return node + 1 + np.flatnonzero(self.parent[node + 1 : last] == node)
+        return (node + 1 + np.flatnonzero(self.parent[node + 1 : last] == node)).astype(np.int32)
 
     def member(self, run_id: str) -> int | None:
         """Index of a completed run among the members, or None."""
@@ -171,11 +175,7 @@ class BehaviourMap:
 
     def to_frame(self) -> pd.DataFrame:
         """The nodes as a table, one row a node in pre-order, indexed by key."""
-        names = (
-            "parent depth support successes abandoned ended live low high sibling_support "
-            "sibling_successes p q fork entropy_bits hotspot cut"
-        ).split()
-        columns: dict[str, Any] = {name: getattr(self, name) for name in names}
+        columns: dict[str, Any] = {name: getattr(self, name) for name in _FRAME_COLUMNS}
         texts = np.array([*map(str, self.tokens), ""], dtype=object)
         index = pd.Index([self.key_text(node) for node in range(len(self))], name="key")
         return pd.DataFrame({"token": texts[self.token], **columns}, index=index)
@@ -198,16 +198,17 @@ def build(cohort: Cohort, paths: Paths, now_ns: int, max_nodes: int = MAX_NODES)
     """
     tree = grow(paths)
     key = _keys(tree)
-    support = tree.through.sum(axis=(0, 1))
+    support = tree.through.sum(axis=(0, 1), dtype=np.int32)
     kept, cut = _bound(tree, support, key, max_nodes)
     order = _by_support(tree, support, kept)
-    place = np.full(support.size, -1)
+    place = np.full(support.size, -1, np.int32)
     place[order] = np.arange(order.size)
     comparison = _compare(tree, support)
-    outcomes = tree.through.sum(axis=0)[:, order]
+    outcomes = tree.through[:, :, order].sum(axis=0, dtype=np.int32)
     successes = outcomes[Outcome.SUCCESS]
     low, high = wilson(successes, support[order])
-    parent = np.where(tree.parent[order] >= 0, place[tree.parent[order]], -1)
+    depth = tree.depth[order]
+    parent = np.where(tree.parent[order] >= 0, place[tree.parent[order]], np.int32(-1))
     completed = paths.outcome < Outcome.UNKNOWN
     behaviour = BehaviourMap(
         cohort=cohort,
@@ -215,13 +216,13 @@ def build(cohort: Cohort, paths: Paths, now_ns: int, max_nodes: int = MAX_NODES)
         tokens=tree.tokens,
         parent=parent,
         token=tree.token[order],
-        depth=tree.depth[order],
-        size=sizes(parent, tree.depth[order]),
+        depth=depth,
+        size=sizes(parent, by_depth(depth)),
         support=support[order],
         successes=successes,
         abandoned=outcomes[Outcome.ABANDONED],
         ended=tree.ended[order],
-        live=np.zeros(order.size, np.int64),
+        live=np.zeros(order.size, np.int32),
         low=low,
         high=high,
         sibling_support=comparison.sibling_support[order],
@@ -249,7 +250,7 @@ def _chosen(values: tuple[Any, ...], flags: Flags) -> tuple[Any, ...]:
     return values if flags.all() else tuple(values[index] for index in np.flatnonzero(flags).tolist())
 
 
-def _totals(paths: Paths, tree: Tree, support: Ints, bounded: bool) -> Totals:
+def _totals(paths: Paths, tree: Tree, support: Nodes, bounded: bool) -> Totals:
     successes, failures, abandoned = tree.through[:, :, 0].sum(axis=0).tolist()
     source = np.bincount(paths.source[paths.outcome < Outcome.UNKNOWN], minlength=3).tolist()
     return Totals(
@@ -272,7 +273,7 @@ def _keys(tree: Tree) -> NDArray[np.uint64]:
     digests = [blake2b(f"{t.signature}\0{t.bucket}".encode(), digest_size=8).digest() for t in tree.tokens]
     hashed = np.frombuffer(b"".join(digests) or bytes(8), "<u8")
     key = np.zeros(tree.parent.size, np.uint64)
-    for level in by_depth(tree.depth)[1:]:
+    for level in tree.levels[1:]:
         mixed = key[tree.parent[level]] * np.uint64(0x9E3779B97F4A7C15) + hashed[tree.token[level]]
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -280,7 +281,7 @@ def _keys(tree: Tree) -> NDArray[np.uint64]:
     return key
 
 
-def _bound(tree: Tree, support: Ints, key: NDArray[np.uint64], max_nodes: int) -> tuple[Flags, Flags]:
+def _bound(tree: Tree, support: Nodes, key: NDArray[np.uint64], max_nodes: int) -> tuple[Flags, Flags]:
     """Which nodes are kept, and which kept ones lost a child."""
     room = max(1, max_nodes)
     kept = np.ones(support.size, bool)
@@ -298,7 +299,7 @@ def _bound(tree: Tree, support: Ints, key: NDArray[np.uint64], max_nodes: int) -
     return kept, cut & kept
 
 
-def _kept_ancestor(parent: Ints, kept: Flags, node: Ints) -> Ints:
+def _kept_ancestor(parent: Nodes, kept: Flags, node: Nodes) -> Nodes:
     """Nearest kept node at or above each node."""
     here = node.copy()
     while (lost := ~kept[here]).any():
@@ -306,20 +307,20 @@ def _kept_ancestor(parent: Ints, kept: Flags, node: Ints) -> Ints:
     return here
 
 
-def _by_support(tree: Tree, support: Ints, kept: Flags) -> Ints:
+def _by_support(tree: Tree, support: Nodes, kept: Flags) -> Ints:
     """Kept nodes in the map's pre-order: children by support (descending), then token."""
     nodes = np.flatnonzero(kept)
     place = np.cumsum(kept) - 1
     parent = np.where(tree.parent[nodes] >= 0, place[tree.parent[nodes]], 0)
-    depth = tree.depth[nodes]
-    size = sizes(parent, depth)
+    levels = by_depth(tree.depth[nodes])
+    size = sizes(parent, levels)
     ranked = 1 + np.lexsort((-support[nodes[1:]], parent[1:]))
     before = np.cumsum(size[ranked]) - size[ranked]
     new_family = np.diff(parent[ranked], prepend=-1) != 0
     skip = np.empty(nodes.size, np.int64)
     skip[ranked] = before - np.maximum.accumulate(np.where(new_family, before, 0))
     position = np.zeros(nodes.size, np.int64)
-    for level in by_depth(depth)[1:]:
+    for level in levels[1:]:
         position[level] = position[parent[level]] + 1 + skip[level]
     order = np.empty(nodes.size, np.int64)
     order[position] = nodes
@@ -327,8 +328,8 @@ def _by_support(tree: Tree, support: Ints, kept: Flags) -> Ints:
 
 
 class _Comparison(NamedTuple):
-    sibling_support: Ints
-    sibling_successes: Ints
+    sibling_support: Nodes
+    sibling_successes: Nodes
     p: Floats
     q: Floats
     fork: Flags
@@ -338,20 +339,21 @@ class _Comparison(NamedTuple):
     impossible: int
 
 
-def _compare(tree: Tree, support: Ints) -> _Comparison:
+def _compare(tree: Tree, support: Nodes) -> _Comparison:
     """Compare every child with its siblings, before any node is dropped."""
     nodes = support.size
-    successes = tree.through[:, Outcome.SUCCESS].sum(axis=0)
+    successes = tree.through[:, Outcome.SUCCESS].sum(axis=0, dtype=np.int32)
     child = np.flatnonzero((tree.token >= 0) & (tree.token != tree.mark))
     parent = tree.parent[child]
-    went_on = np.bincount(parent, weights=support[child], minlength=nodes).astype(np.int64)
-    won_on = np.bincount(parent, weights=successes[child], minlength=nodes).astype(np.int64)
-    sibling_support, sibling_successes = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
+    went_on = np.bincount(parent, weights=support[child], minlength=nodes).astype(np.int32)
+    won_on = np.bincount(parent, weights=successes[child], minlength=nodes).astype(np.int32)
+    sibling_support, sibling_successes = np.zeros(nodes, np.int32), np.zeros(nodes, np.int32)
     sibling_support[child] = went_on[parent] - support[child]
     sibling_successes[child] = won_on[parent] - successes[child]
     tested = child[(support[child] >= MIN_SUPPORT) & (sibling_support[child] >= MIN_SUPPORT)]
-    own, won = support[tested], successes[tested]
-    others, others_won = sibling_support[tested], sibling_successes[tested]
+    own, won, others, others_won = (
+        counts[tested].astype(np.int64) for counts in (support, successes, sibling_support, sibling_successes)
+    )
     p, q = np.full(nodes, np.nan), np.full(nodes, np.nan)
     p[tested] = fisher_exact(won, own - won, others_won, others - others_won)
     q[tested] = benjamini_hochberg(p[tested])
@@ -364,15 +366,16 @@ def _compare(tree: Tree, support: Ints) -> _Comparison:
     return _Comparison(sibling_support, sibling_successes, p, q, fork, bits, hotspot, tested.size, impossible)
 
 
-def _overlay(behaviour: BehaviourMap, paths: Paths) -> Ints:
+def _overlay(behaviour: BehaviourMap, paths: Paths) -> Nodes:
     """Live runs at or below each node: each stands where its path leaves the map."""
     below: dict[int, dict[Token, int]] = {}
-    at = np.zeros(len(behaviour), np.int64)
+    at = np.zeros(len(behaviour), np.int32)
     for run in np.flatnonzero(paths.outcome == Outcome.UNKNOWN).tolist():
         at[_standing(behaviour, below, [fold.token for fold in paths.folds(run)])] += 1
-    running = np.concatenate([[0], np.cumsum(at)])
+    running = np.concatenate([[0], np.cumsum(at)]).astype(np.int32)
     here = np.arange(len(behaviour))
-    return np.asarray(running[here + behaviour.size] - running[here])
+    live: Nodes = running[here + behaviour.size] - running[here]
+    return live
 
 
 def _standing(behaviour: BehaviourMap, below: dict[int, dict[Token, int]], path: list[Token]) -> int:

@@ -1,0 +1,109 @@
+"""Statistics against published figures, exact arithmetic and SciPy."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from engine.statistics import (
+    benjamini_hochberg,
+    brier_score,
+    entropy_bits,
+    fisher_exact,
+    wilson,
+    wilson_one,
+)
+
+
+def exact_fisher(a: int, b: int, c: int, d: int) -> Fraction:
+    """Two-sided p in integers; ties within R's relative 1e-7."""
+    row, column, total = a + b, a + c, a + b + c + d
+    span = range(max(0, row + column - total), min(row, column) + 1)
+    ways = {k: comb(row, k) * comb(total - row, column - k) for k in span}
+    tail = sum(way for way in ways.values() if way * 10**7 <= ways[a] * (10**7 + 1))
+    return Fraction(tail, sum(ways.values()))
+
+
+# Published by the document the product was asked for ("Counting, done carefully", sections 3 and 5).
+@pytest.mark.parametrize(
+    ("successes", "support", "low", "high"),
+    [(0, 3, 0.0, 56.2), (5, 50, 4.3, 21.4), (69, 90, 66.9, 84.2)],
+)
+def test_published_wilson_intervals(successes: int, support: int, low: float, high: float) -> None:
+    assert tuple(round(100 * bound, 1) for bound in wilson_one(successes, support)) == (low, high)
+
+
+def test_the_exact_quantile_would_miss_a_published_figure() -> None:
+    exact = stats.binomtest(0, 3).proportion_ci(method="wilson").high
+    assert round(100 * exact, 1) == 56.1
+
+
+def test_wilson_bounds_are_exact_at_the_ends() -> None:
+    low, high = wilson([0, 7, 0], [7, 7, 0])
+    assert (low[0], high[1], low[2], high[2]) == (0.0, 1.0, 0.0, 1.0)
+
+
+@given(st.integers(1, 10_000), st.data())
+def test_the_interval_contains_the_rate_and_narrows_with_support(support: int, data: st.DataObject) -> None:
+    successes = data.draw(st.integers(0, support))
+    low, high = wilson_one(successes, support)
+    assert 0 <= low <= successes / support <= high <= 1
+    wide = high - low
+    low, high = wilson_one(10 * successes, 10 * support)
+    assert high - low < wide
+
+
+def test_published_fisher_p() -> None:
+    # The search loop: 5 of 50 against 93 of 130.
+    assert f"{fisher_exact([5], [45], [93], [37])[0]:.1e}" == "2.2e-14"
+
+
+TABLES = st.lists(st.tuples(*[st.integers(0, 60)] * 4), min_size=1, max_size=20)
+
+
+@given(TABLES)
+def test_fisher_equals_exact_arithmetic(tables: list[tuple[int, int, int, int]]) -> None:
+    p = fisher_exact(*np.array(tables).T)
+    exact = [float(exact_fisher(*table)) for table in tables]
+    np.testing.assert_allclose(p, exact, rtol=1e-9)
+
+
+@given(TABLES)
+def test_fisher_equals_scipy(tables: list[tuple[int, int, int, int]]) -> None:
+    p = fisher_exact(*np.array(tables).T)
+    theirs = [stats.fisher_exact([[a, b], [c, d]]).pvalue for a, b, c, d in tables]
+    np.testing.assert_allclose(p, theirs, rtol=1e-9)
+
+
+@pytest.mark.parametrize("table", [(500, 510, 480, 520), (3, 900, 40, 1100), (700, 0, 0, 900)])
+def test_fisher_stays_exact_on_large_tables(table: tuple[int, int, int, int]) -> None:
+    expected = float(exact_fisher(*table))
+    assert fisher_exact(*([cell] for cell in table))[0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_fisher_counts_exact_ties_of_a_symmetric_table() -> None:
+    assert fisher_exact([2], [8], [8], [2])[0] == pytest.approx(float(exact_fisher(2, 8, 8, 2)), rel=1e-12)
+
+
+def test_entropy_of_an_even_split_is_one_bit() -> None:
+    bits = entropy_bits(np.array([0, 0, 1, 1, 1, 1, 3]), [4, 4, 1, 1, 1, 1, 9], 4)
+    np.testing.assert_allclose(bits, [1.0, 2.0, 0.0, 0.0], atol=1e-9)
+
+
+def test_benjamini_hochberg_equals_scipy() -> None:
+    p = np.array([0.001, 0.2, 0.03, 0.03, 0.9, 0.5])
+    np.testing.assert_allclose(benjamini_hochberg(p), stats.false_discovery_control(p))
+
+
+def test_nothing_to_correct() -> None:
+    assert benjamini_hochberg(np.array([])).tolist() == []
+
+
+def test_brier_score() -> None:
+    assert brier_score(np.array([0.9, 0.2]), [1, 0]) == pytest.approx((0.01 + 0.04) / 2)
