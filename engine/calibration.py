@@ -1,0 +1,240 @@
+"""Calibration: what a map's predictions have been worth, by two-fold cross-validation.
+
+Every completed run is predicted at several depths from the half of the cohort it is not in,
+using only what it had done by then. Both halves' counts come from one tree: each node counts
+its runs by half.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.growing import Tree, grow
+from engine.paths import BUCKET_STARTS, Paths
+from engine.runs import Outcome
+from engine.statistics import brier_score, wilson
+
+STEPS = (1, 2, 3, 5, 8, 13, 21, 34)
+"""Raw steps after which a run is predicted."""
+MIN_HISTORY = 10
+"""Runs of the other half that got there, below which its base rate is predicted."""
+BINS = 10
+"""Equal bins of the reliability table."""
+
+Ints = NDArray[np.int64]
+
+
+class DepthSkill(NamedTuple):
+    """Scores of the predictions made after so many steps.
+
+    ``skill`` is 1 - brier / baseline_brier; None where nothing was predicted or the baseline is 0.
+    """
+
+    steps: int
+    predicted: int
+    brier: float | None
+    baseline_brier: float | None
+    skill: float | None
+
+
+class Reliability(NamedTuple):
+    """One bin: predictions in [low, high), the last one closed, and what came of them."""
+
+    low: float
+    high: float
+    predicted_mean: float | None
+    observed: float | None
+    support: int
+    wilson_low: float
+    wilson_high: float
+
+
+class Calibration(NamedTuple):
+    """Scores of all predictions together, after each number of steps, and by bin."""
+
+    predicted: int
+    brier: float | None
+    baseline_brier: float | None
+    skill: float | None
+    depths: tuple[DepthSkill, ...]
+    reliability: tuple[Reliability, ...]
+
+
+class _Predictions(NamedTuple):
+    """Predicted rate = won / support; what was observed; the half's base rate."""
+
+    won: Ints
+    support: Ints
+    observed: Ints
+    base: NDArray[np.float64]
+
+
+def calibrate(paths: Paths) -> Calibration:
+    """Score a cohort's predictions of its own runs.
+
+    Parameters
+    ----------
+    paths : Paths
+        The runs; live ones are left out.
+
+    References
+    ----------
+    G. W. Brier (1950), Verification of forecasts expressed in terms of probability.
+    """
+    made = _predict(paths)
+    together = _Predictions(*(np.concatenate(column) for column in zip(*made, strict=True)))
+    return Calibration(
+        *_scores(together),
+        depths=tuple(DepthSkill(steps, *_scores(some)) for steps, some in zip(STEPS, made, strict=True)),
+        reliability=_reliability(together),
+    )
+
+
+def sentence(calibration: Calibration) -> str:
+    """What the predictions were worth, in words."""
+    if not calibration.predicted:
+        return "Nothing could be predicted yet: both halves of the cohort need completed runs."
+    if calibration.skill is None:
+        return (
+            f"{calibration.predicted} predictions, and every run they were made for ended as its half's base "
+            "rate said for certain: there was nothing to be better at."
+        )
+    scores = f"Brier score {calibration.brier:.3f} against {calibration.baseline_brier:.3f}"
+    if calibration.skill <= 0:
+        return (
+            f"{calibration.predicted} predictions, {scores} for the base rate alone: no better than assuming "
+            f"the average (skill {calibration.skill:.1%})."
+        )
+    return (
+        f"{calibration.predicted} predictions, {scores} for the base rate alone: the map's are "
+        f"{calibration.skill:.1%} better than assuming the average."
+    )
+
+
+def _predict(paths: Paths) -> list[_Predictions]:
+    """The predictions made after each number of steps."""
+    tree = grow(paths)
+    history = _history(tree)
+    runs = np.flatnonzero(paths.outcome < Outcome.UNKNOWN)
+    other = 1 - paths.half[runs].astype(np.int64)
+    observed = (paths.outcome[runs] == Outcome.SUCCESS).astype(np.int64)
+    all_support, all_won = history.support[other, 0], history.won[other, 0]
+    made = []
+    for run, depth, bucket in _open_tokens(paths, runs):
+        known = all_support[run] > 0
+        run, depth, bucket = run[known], depth[known], bucket[known]
+        node = _ancestor(tree, tree.end_node[run], depth)
+        support, won = _pool(history, node, bucket, other[run])
+        few = support < MIN_HISTORY
+        support, won = np.where(few, all_support[run], support), np.where(few, all_won[run], won)
+        made.append(_Predictions(won, support, observed[run], all_won[run] / all_support[run]))
+    return made
+
+
+class _OpenTokens(NamedTuple):
+    """The last token of the first so many steps of every run that took as many."""
+
+    run: Ints
+    depth: Ints
+    bucket: Ints
+
+
+def _open_tokens(paths: Paths, runs: Ints) -> list[_OpenTokens]:
+    """The open token after each number of steps; ``run`` counts within ``runs``."""
+    taken = np.cumsum(paths.count, dtype=np.int64)
+    before = np.concatenate([[0], taken])[paths.offset]
+    start, total = before[runs], np.diff(before)[runs]
+    found = []
+    for steps in STEPS:
+        run = np.flatnonzero(total >= steps)
+        wanted = start[run] + steps
+        fold = np.searchsorted(taken, wanted)
+        count = wanted - taken[fold] + paths.count[fold]
+        bucket = np.searchsorted(BUCKET_STARTS, count, side="right") - 1
+        found.append(_OpenTokens(run, fold - paths.offset[runs[run]] + 1, bucket))
+    return found
+
+
+def _ancestor(tree: Tree, node: Ints, depth: Ints) -> Ints:
+    """The ancestor at a depth: in pre-order, the last node of that depth at or before the node."""
+    found = np.zeros(node.size, np.int64)
+    for level in range(1, int(depth.max(initial=0)) + 1):
+        here = np.flatnonzero(depth == level)
+        nodes = tree.levels[level]
+        found[here] = nodes[np.searchsorted(nodes, node[here], side="right") - 1]
+    return found
+
+
+class _History(NamedTuple):
+    """Each half's runs through every node, and which siblings a token is pooled with.
+
+    One more node, without runs, stands behind the last sibling of a signature and before the first.
+    """
+
+    support: Ints
+    won: Ints
+    bucket: Ints
+    earlier: Ints
+    later: Ints
+
+
+def _history(tree: Tree) -> _History:
+    nodes = tree.parent.size
+    names = [token.signature for token in tree.tokens]
+    signature = np.append(np.unique(names, return_inverse=True)[1], -1)[tree.token]
+    bucket = np.array([*(token.bucket for token in tree.tokens), 0])[tree.token]
+    following = np.arange(nodes) + tree.size
+    inside = np.minimum(following, nodes - 1)
+    alike = (following < nodes) & (tree.parent[inside] == tree.parent) & (signature[inside] == signature)
+    earlier, later = np.full((2, nodes + 1), nodes)
+    later[:-1][alike] = following[alike]
+    earlier[following[alike]] = np.flatnonzero(alike)
+    counts = np.pad(tree.through.astype(np.int64), ((0, 0), (0, 0), (0, 1)))
+    return _History(counts.sum(axis=1), counts[:, Outcome.SUCCESS], np.append(bucket, -1), earlier, later)
+
+
+def _pool(history: _History, node: Ints, bucket: Ints, half: Ints) -> tuple[Ints, Ints]:
+    """Support and successes, in a half, of the siblings that an open token may become."""
+    for _ in BUCKET_STARTS[1:]:
+        earlier = history.earlier[node]
+        node = np.where(history.bucket[earlier] >= bucket, earlier, node)
+    support, won = np.zeros((2, node.size), np.int64)
+    for _ in BUCKET_STARTS:
+        support += history.support[half, node]
+        won += history.won[half, node]
+        node = history.later[node]
+    return support, won
+
+
+def _scores(made: _Predictions) -> tuple[int, float | None, float | None, float | None]:
+    """Number predicted, Brier score, baseline Brier score, skill."""
+    if not made.observed.size:
+        return 0, None, None, None
+    brier = brier_score(made.won / made.support, made.observed)
+    baseline = brier_score(made.base, made.observed)
+    return made.observed.size, brier, baseline, 1 - brier / baseline if baseline else None
+
+
+def _reliability(made: _Predictions) -> tuple[Reliability, ...]:
+    inside = np.minimum(made.won * BINS // made.support, BINS - 1)
+    support = np.bincount(inside, minlength=BINS)
+    observed = np.bincount(inside, made.observed, BINS)
+    predicted = np.bincount(inside, made.won / made.support, BINS)
+    low, high = wilson(observed, support)
+    some = np.maximum(support, 1)
+    rows = zip(predicted / some, observed / some, support, low, high, strict=True)
+    return tuple(
+        Reliability(
+            low=side / BINS,
+            high=(side + 1) / BINS,
+            predicted_mean=float(mean) if runs else None,
+            observed=float(seen) if runs else None,
+            support=int(runs),
+            wilson_low=float(least),
+            wilson_high=float(most),
+        )
+        for side, (mean, seen, runs, least, most) in enumerate(rows)
+    )
