@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.growing import Tree, grow
+from engine.history import MIN_HISTORY
 from engine.paths import BUCKET_STARTS, Paths
 from engine.runs import Outcome
 from engine.statistics import brier_score, wilson
 
 STEPS = (1, 2, 3, 5, 8, 13, 21, 34)
 """Raw steps after which a run is predicted."""
-MIN_HISTORY = 10
-"""Runs of the other half that got there, below which its base rate is predicted."""
 BINS = 10
 """Equal bins of the reliability table."""
 

@@ -12,22 +12,20 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
+from engine.history import MIN_HISTORY, History, history_of
 from engine.maps import BehaviourMap
 from engine.paths import CUT, MARK, MAX_STEPS, MAX_TOKENS, Fold, Token, fold, parse_signature
 from engine.runs import Outcome, Run, Source, View
 from engine.statistics import wilson_one
 from engine.walk import Index, Standing, Why, stand
+from engine.wording import sentence
 
-MIN_HISTORY = 10
-"""Earlier runs a verdict needs."""
 MIN_BEST_STEP = 30
 """Earlier runs a next step needs to be called the best one."""
 LIKELY_FAILURE_BELOW = 0.5
 """A likely failure's upper bound lies below this, and below the agent's base rate."""
 
 Kind: TypeAlias = Literal["insufficient_history", "novel", "likely_failure", "on_track"]
-
-_NAMED = 5
 
 
 class Odds(NamedTuple):
@@ -129,14 +127,13 @@ def signatures(run: Run, view: View) -> list[str]:
 
 
 def _judge(map: BehaviourMap, run: Run, folds: tuple[Fold, ...], live: bool) -> Verdict:
-    index = Index(map)
-    alone = (0, 0) if live else _alone(index, run, folds)
-    base = (map.totals.completed - alone[0], map.totals.successes - alone[1])
-    trail = _trail(index, folds, live, alone)
+    history = history_of(map, run, folds, live)
+    path = tuple(fold.token for fold in folds)
+    trail = history.trail(folds, live)
     here = trail[-1]
-    kind = _rule(index, here, base, alone)
-    depths = tuple(_odds(fold.token, each) for fold, each in zip(folds, trail[1:], strict=False))
-    steps = _next_steps(index, folds, live)
+    verdict = _rule(history, here)
+    depths = tuple(_odds(token, each) for token, each in zip(path, trail[1:], strict=True))
+    steps = _next_steps(history.index, folds, live)
     low, high = wilson_one(here.successes, here.support)
     return Verdict(
         run_id=run.run_id,
@@ -144,15 +141,15 @@ def _judge(map: BehaviourMap, run: Run, folds: tuple[Fold, ...], live: bool) -> 
         outcome=Outcome.UNKNOWN if live else run.outcome,
         source=None if live else run.source,
         live=live,
-        path=tuple(fold.token for fold in folds),
-        verdict=kind,
+        path=path,
+        verdict=verdict,
         successes=here.successes,
         support=here.support,
         rate=_rate(here.support, here.successes),
         low=low,
         high=high,
-        base_rate=_rate(*base),
-        sentence=_sentence(index, kind, here, [fold.token for fold in folds], base, alone),
+        base_rate=_rate(*history.base),
+        sentence=sentence(history, here, path, verdict),
         depths=depths,
         fell_most=_fell_most(depths),
         next_steps=steps,
@@ -160,62 +157,16 @@ def _judge(map: BehaviourMap, run: Run, folds: tuple[Fold, ...], live: bool) -> 
     )
 
 
-def _alone(index: Index, run: Run, folds: Sequence[Fold]) -> tuple[int, int]:
-    """The run's own support and successes in the map; none unless held at that path and outcome."""
-    map = index.map
-    member = map.member(run.run_id)
-    if member is None or map.member_outcome[member] != run.outcome:
-        return 0, 0
-    texts = [str(fold.token) for fold in folds]
-    node = index.descend(texts)
-    whole = bool(map.depth[node] == len(texts))
-    if node != map.member_node[member] or whole != map.member_kept[member]:
-        return 0, 0
-    return 1, int(run.outcome == Outcome.SUCCESS)
-
-
-def _trail(index: Index, folds: tuple[Fold, ...], live: bool, alone: tuple[int, int]) -> list[Standing]:
-    """Where the path stood at the root and after each token; at the end, where it stands.
-
-    From the first token that is missing on, all stand where it went missing.
-    """
-    read = folds[:-1] if folds[-1:] == (CUT,) else folds
-    texts = [str(fold.token) for fold in read]
-    trail = [_without(index, index.stand(()), alone)]
-    for depth, item in enumerate(read, 1):
-        is_open = live and depth == len(folds)
-        here = index.stand(texts[: depth - 1], item.token) if is_open else index.stand(texts[:depth])
-        trail.append(_without(index, here, alone) if trail[-1].why is Why.REACHED else trail[-1])
-    if read != folds:
-        trail.append(trail[-1]._replace(why=Why.MARK))
-    return trail
-
-
-def _without(index: Index, here: Standing, alone: tuple[int, int]) -> Standing:
-    """A standing on the run's own path without the run: a node that this empties is missing."""
-    if not here.nodes:
-        return here
-    support, successes = here.support - alone[0], here.successes - alone[1]
-    if support or not here.depth:
-        return here._replace(support=support, successes=successes)
-    above = int(index.map.parent[here.node])
-    return index.missing(above)
-
-
-def _rule(index: Index, here: Standing, base: tuple[int, int], alone: tuple[int, int]) -> Kind:
-    if not base[0] or here.why in (Why.MARK, Why.CUT):
+def _rule(history: History, here: Standing) -> Kind:
+    support, successes = history.base
+    if not support or here.why in (Why.MARK, Why.CUT):
         return "insufficient_history"
     if here.why is Why.ABSENT:
-        return "novel" if _reached(index, here, alone) >= MIN_HISTORY else "insufficient_history"
+        return "novel" if history.reached(here) >= MIN_HISTORY else "insufficient_history"
     if here.support < MIN_HISTORY:
         return "insufficient_history"
     high = wilson_one(here.successes, here.support)[1]
-    return "likely_failure" if high < min(base[1] / base[0], LIKELY_FAILURE_BELOW) else "on_track"
-
-
-def _reached(index: Index, here: Standing, alone: tuple[int, int]) -> int:
-    """Earlier runs that reached the node a missing token was wanted below."""
-    return int(index.map.support[here.node]) - alone[0]
+    return "likely_failure" if high < min(successes / support, LIKELY_FAILURE_BELOW) else "on_track"
 
 
 def _rate(support: int, successes: int) -> float | None:
@@ -262,65 +213,3 @@ def _choices(index: Index, folds: tuple[Fold, ...], live: bool) -> Iterator[tupl
 def _best(steps: Iterable[NextStep]) -> str | None:
     enough = [step for step in steps if step.support >= MIN_BEST_STEP]
     return max(enough, key=lambda step: step.low).signature if enough else None
-
-
-def _sentence(
-    index: Index,
-    kind: Kind,
-    here: Standing,
-    path: Sequence[Token],
-    base: tuple[int, int],
-    alone: tuple[int, int],
-) -> str:
-    if not base[0]:
-        return "No run of this agent has been completed yet, so there is nothing to judge by."
-    if here.why is Why.MARK:
-        return (
-            f"This path goes on past what is read of a run ({MAX_TOKENS} tokens, {MAX_STEPS} steps); up to "
-            f"there {_counts(here)}. Too little history to judge."
-        )
-    if here.why is Why.CUT:
-        return (
-            f"The map left out rare branches at this point to stay in its bound, so it cannot tell how runs "
-            f"that took {path[here.depth]} here ended."
-        )
-    if here.why is Why.ABSENT:
-        return _missing(index, here, path[here.depth], alone)
-    comparison = f"{_counts(here)}, against {base[1] / base[0]:.1%} for all {base[0]} runs of this agent"
-    if kind == "insufficient_history":
-        return f"{_capital(comparison)}: too few to judge, a verdict needs {MIN_HISTORY}."
-    if kind == "likely_failure":
-        return f"{_capital(comparison)}: even the upper bound is below that and below 50%."
-    return f"{_capital(comparison)}."
-
-
-def _counts(here: Standing) -> str:
-    if not here.support:
-        return "0 earlier runs took this path"
-    low, high = wilson_one(here.successes, here.support)
-    return (
-        f"{here.successes} of {here.support} earlier runs on this path succeeded "
-        f"({here.successes / here.support:.1%}, 95% interval {low * 100:.1f}–{high * 100:.1f}%)"
-    )
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
-
-
-def _missing(index: Index, here: Standing, step: Token, alone: tuple[int, int]) -> str:
-    reached = _reached(index, here, alone)
-    if reached < MIN_HISTORY:
-        return (
-            f"{reached} earlier runs reached this point and none took {step} here: "
-            f"too few to judge, a verdict needs {MIN_HISTORY}."
-        )
-    map = index.map
-    tokens = [
-        str(map.tokens[map.token[child]])
-        for child in map.children(here.node).tolist()
-        if map.tokens[map.token[child]].signature != MARK
-    ]
-    rest = f" and {len(tokens) - _NAMED} more" if len(tokens) > _NAMED else ""
-    went = f"; they went on with {', '.join(tokens[:_NAMED])}{rest}" if tokens else "; all of them ended here"
-    return f"0 of {reached} earlier runs that reached this point took {step} next{went}."

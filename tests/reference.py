@@ -88,7 +88,7 @@ def q_values(p: dict[Path, Fraction]) -> dict[Path, Fraction]:
     """Benjamini-Hochberg: the smallest p·m/rank over everything ranked at or after."""
     ranked = sorted(p, key=lambda node: p[node])
     stepped = [p[node] * len(ranked) / rank for rank, node in enumerate(ranked, 1)]
-    return {node: min(1, *stepped[rank:], stepped[rank]) for rank, node in enumerate(ranked)}
+    return {node: min([Fraction(1), *stepped[rank:]]) for rank, node in enumerate(ranked)}
 
 
 # --- the map -------------------------------------------------------------------------------
