@@ -93,7 +93,8 @@ def declare(db: sqlite3.Connection, tenant: int, declarations: Iterable[Declarat
 def traces_of_run(db: sqlite3.Connection, tenant: int, run_id: str) -> list[int]:
     """Numbers of the traces that make up a run, by arrival."""
     rows = db.execute(
-        "SELECT t.no FROM runs r JOIN traces t ON t.run = r.no WHERE r.tenant = ? AND r.run_id = ? ORDER BY t.no",
+        "SELECT traces.no FROM runs JOIN traces ON run = runs.no"
+        " WHERE runs.tenant = ? AND run_id = ? ORDER BY traces.no",
         (tenant, run_id),
     )
     return [no for (no,) in rows]

@@ -50,7 +50,7 @@ def check(path: Path) -> None:
     version = int.from_bytes(header[60:64])
     if version > VERSION:
         raise NewerStoreError(
-            f"{path} was written by a later version of Forkmap (store version {version}, known up to {VERSION})"
+            f"{path} was written by a later version of Forkmap (store version {version}, this one: {VERSION})"
         )
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.paths import Fold
-from engine.runs import Outcome, Source, Step
+from engine.paths import Fold, half
+from engine.runs import Run, Step
 from engine.spans import Event, Span, Status
 
 MAX_INTEGER = 2**63 - 1
@@ -51,6 +51,10 @@ class Steps(msgspec.Struct, frozen=True, array_like=True):
     steps: tuple[tuple[int, int, int | None, int, str, bool, int | None, int | None], ...]
 
 
+MAX_SIGNATURES = 2**24 - 2
+"""Largest signature number a path's word holds."""
+
+_END = 0xFFFFFF00
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic", enc_hook=str)
 _BODY = msgspec.msgpack.Decoder(Body)
 _STEPS = msgspec.msgpack.Decoder(Steps)
@@ -196,28 +200,48 @@ def unpack_steps(blob: bytes) -> tuple[tuple[Step, ...], tuple[str, ...]]:
     return tuple(steps), kept.trace_ids
 
 
-def pack_path(folds: Sequence[Fold], numbers: Mapping[str, int]) -> bytes:
-    """A path as little-endian uint32 words, ``signature number << 8 | count``; the mark is 0.
+class PackedPaths(NamedTuple):
+    """Many paths as columns: signature number and count of each fold, then what each run has."""
 
-    >>> pack_path([Fold("tool:a", 3), Fold("…", 0)], {"tool:a": 1}).hex()
-    '0301000000000000'
+    number: NDArray[np.uint32]
+    repeats: NDArray[np.uint8]
+    offset: NDArray[np.int64]
+    outcome: NDArray[np.uint8]
+    source: NDArray[np.uint8]
+    half: NDArray[np.uint8]
+
+
+def pack_path(folds: Sequence[Fold], numbers: Mapping[str, int], run: Run) -> bytes:
+    """A path as little-endian uint32 words.
+
+    A fold is ``signature number << 8 | count``, the mark 0. The last word says that the
+    path ends (24 one bits) and how: half, source and outcome, two bits each. So many paths
+    can be joined into one blob and parted again.
     """
     words = [numbers[item.signature] << 8 | item.count if item.count else 0 for item in folds]
-    return struct.pack(f"<{len(words)}I", *words)
+    end = _END | half(run.run_id) << 4 | run.source << 2 | run.outcome
+    return struct.pack(f"<{len(words) + 1}I", *words, end)
 
 
-def unpack_paths(blobs: Sequence[bytes]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Many packed paths as one array of words and the offset of each path in it.
+def unpack_paths(blob: bytes) -> PackedPaths:
+    """Any number of packed paths, joined, as columns.
 
-    >>> [column.tolist() for column in unpack_paths([b"", bytes([1, 2, 0, 0, 0, 0, 0, 0])])]
-    [[513, 0], [0, 0, 2]]
+    >>> unpack_paths(bytes.fromhex("0301000000000000" "12ffffff" "01ffffff")).offset.tolist()
+    [0, 2, 2]
     """
-    words: NDArray[np.uint32] = np.frombuffer(b"".join(blobs), "<u4").astype(np.uint32, copy=False)
-    offset = np.zeros(len(blobs) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, blobs), np.int64, len(blobs)) // 4, out=offset[1:])
-    return words, offset
-
-
-def pack_class(outcome: Outcome, source: Source, half: int) -> int:
-    """Outcome, source and calibration half of a run in one small number."""
-    return outcome | source << 2 | half << 4
+    words: NDArray[np.uint32] = np.frombuffer(blob, "<u4").astype(np.uint32, copy=False)
+    is_end = words >= _END
+    ends = np.flatnonzero(is_end)
+    kind = words[ends].astype(np.uint8)
+    folds = words[~is_end]
+    offset = np.zeros(len(ends) + 1, np.int64)
+    offset[1:] = ends - np.arange(len(ends))
+    two = np.uint8(3)
+    return PackedPaths(
+        folds >> np.uint32(8),
+        folds.astype(np.uint8),
+        offset,
+        kind & two,
+        kind >> np.uint8(2) & two,
+        kind >> np.uint8(4) & two,
+    )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from typing import Any
+from collections import Counter
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,33 +24,48 @@ from engine.store.settling import spans_of
 _IS_LIVE = "(source <> 0 AND last_ns > :after_ns AND last_ns <= :until_ns)"
 """What :func:`engine.runs.is_live` says of a row, with :func:`_moment`."""
 
-_COMPLETED = """
-SELECT run_id, ticket, class, path FROM paths
-WHERE agent = :agent AND view = :view AND start_ns >= :from_ns AND start_ns < :to_ns
-  AND NOT (class & 12 <> 0 AND last_ns > :after_ns AND last_ns <= :until_ns)
+_COMPLETED = f"""
+SELECT run_id, ticket, path FROM paths
+WHERE agent = :agent AND view = :view AND start_ns >= :from_ns AND start_ns < :to_ns AND NOT {_IS_LIVE}
 ORDER BY start_ns DESC, run DESC LIMIT :limit"""
 
 _LIVE = f"""
-SELECT p.run_id, p.ticket, 3 | (p.class & ~3), p.path
-FROM (SELECT no, start_ns FROM runs WHERE agent = :agent AND {_IS_LIVE}
+SELECT p.run_id, p.ticket, p.path
+FROM (SELECT no, start_ns FROM runs INDEXED BY runs_by_activity WHERE agent = :agent AND {_IS_LIVE}
       AND start_ns >= :from_ns AND start_ns < :to_ns ORDER BY start_ns DESC, no DESC LIMIT :limit) r
 CROSS JOIN paths p ON p.agent = :agent AND p.view = :view AND p.start_ns = r.start_ns AND p.run = r.no
 ORDER BY r.start_ns DESC, r.no DESC"""
 
-_SUMMARY = f"""
-SELECT agent, {_IS_LIVE} AS live, outcome, source, count(*) FROM runs
-WHERE agent IN (SELECT no FROM agents WHERE tenant = :tenant) AND start_ns >= :from_ns AND start_ns < :to_ns
-GROUP BY agent, live, outcome, source"""
+_JOINED = """
+SELECT json_group_array(run_id), json_group_array(ticket), CAST(group_concat(path, '') AS BLOB) FROM ({})"""
+"""All rows in one: handing 20,000 of them to Python would take longer than finding them."""
+
+_ENDED = """
+SELECT a.no, o.value, s.value, (SELECT count(*) FROM runs WHERE agent = a.no AND outcome = o.value
+                                AND source = s.value AND start_ns >= :from_ns AND start_ns < :to_ns)
+FROM agents a, json_each('[0, 1, 2]') o, json_each('[0, 1, 2]') s WHERE a.tenant = :tenant"""
+
+_STILL_LIVE = f"""
+SELECT agent, outcome, source, count(*) FROM runs INDEXED BY runs_by_activity
+WHERE agent IN (SELECT no FROM agents WHERE tenant = :tenant) AND {_IS_LIVE}
+  AND start_ns >= :from_ns AND start_ns < :to_ns GROUP BY agent, outcome, source"""
 
 _EVER = """
-SELECT a.no, a.name, min(r.start_ns), max(r.start_ns), count(*)
-FROM agents a CROSS JOIN runs r ON r.agent = a.no WHERE a.tenant = :tenant GROUP BY a.no ORDER BY a.name"""
+SELECT no, name, (SELECT min(start_ns) FROM runs WHERE agent = agents.no) AS first_ns,
+       (SELECT max(start_ns) FROM runs WHERE agent = agents.no),
+       (SELECT count(*) FROM runs WHERE agent = agents.no)
+FROM agents WHERE tenant = :tenant AND first_ns IS NOT NULL ORDER BY name"""
 
 _ROWS = f"""
 SELECT run_id, version, ticket, start_ns, last_ns, outcome, source, {_IS_LIVE}, step_count FROM runs
 WHERE agent = :agent AND start_ns >= :from_ns AND start_ns < :to_ns
   AND (:outcome IS NULL OR :outcome = CASE WHEN {_IS_LIVE} THEN 3 ELSE outcome END)
 ORDER BY start_ns DESC, no DESC LIMIT :limit"""
+
+
+_RUN_IDS = msgspec.json.Decoder(tuple[str, ...])
+_TICKETS = msgspec.json.Decoder(tuple[str | None, ...])
+_ENDINGS = (Outcome.SUCCESS, Outcome.FAILURE, Outcome.ABANDONED)
 
 
 def _moment(now_ns: int) -> dict[str, int]:
@@ -84,29 +101,55 @@ def paths(db: sqlite3.Connection, cohort: Cohort, now_ns: int, max_runs: int) ->
         raise UnknownAgentError(f"No run of the agent {cohort.agent!r} is in the store.")
     tenant, agent = found
     asked = {"agent": agent, "view": VIEWS.index(cohort.view), **_window(cohort.window, now_ns)}
-    rows = db.execute(_COMPLETED, {**asked, "limit": max_runs + 1}).fetchall()
-    is_bounded = len(rows) > max_runs
-    del rows[max_runs:]
-    rows += db.execute(_LIVE, {**asked, "limit": max_runs}).fetchall()
-    return _columns(db, tenant, rows, is_bounded)
+    completed = _joined(db, _COMPLETED, {**asked, "limit": max_runs + 1})
+    live = _joined(db, _LIVE, {**asked, "limit": max_runs})
+    return _columns(db, tenant, completed, live, max_runs)
 
 
-def _columns(db: sqlite3.Connection, tenant: int, rows: list[Any], is_bounded: bool) -> Paths:
-    run_ids, tickets, classes, blobs = zip(*rows, strict=True) if rows else ((), (), (), ())
-    kind = np.frombuffer(bytes(classes), np.uint8)
-    words, offset = unpack_paths(blobs)
-    signatures, code = _vocabulary(db, tenant, words >> np.uint32(8))
+class Joined(NamedTuple):
+    """Run ids, tickets and joined paths of many rows."""
+
+    run_ids: tuple[str, ...]
+    tickets: tuple[str | None, ...]
+    paths: bytes
+
+
+def _joined(db: sqlite3.Connection, query: str, asked: dict[str, int]) -> Joined:
+    run_ids, tickets, blob = db.execute(_JOINED.format(query), asked).fetchone()
+    return Joined(_RUN_IDS.decode(run_ids), _TICKETS.decode(tickets), blob or b"")
+
+
+def _columns(db: sqlite3.Connection, tenant: int, completed: Joined, live: Joined, max_runs: int) -> Paths:
+    """Columns of at most ``max_runs`` completed runs, of which one more was read, and of the live ones."""
+    packed = unpack_paths(completed.paths + live.paths)
+    ended = len(completed.run_ids)
+    packed.outcome[ended:] = Outcome.UNKNOWN
+    signatures, code = _vocabulary(db, tenant, packed.number)
+    paths = Paths(
+        signatures,
+        code,
+        *packed[1:],
+        run_ids=completed.run_ids + live.run_ids,
+        tickets=completed.tickets + live.tickets,
+    )
+    return _without(paths, max_runs) if ended > max_runs else paths
+
+
+def _without(paths: Paths, run: int) -> Paths:
+    """The paths without the run at that index, marked as bounded."""
+    first, after = paths.offset[run : run + 2].tolist()
+    offset = np.concatenate((paths.offset[: run + 1], paths.offset[run + 2 :] - (after - first)))
     return Paths(
-        signatures=signatures,
-        code=code,
-        count=words.astype(np.uint8),
-        offset=offset,
-        outcome=kind & np.uint8(3),
-        source=kind >> np.uint8(2) & np.uint8(3),
-        half=kind >> np.uint8(4),
-        run_ids=run_ids,
-        tickets=tickets,
-        bounded=is_bounded,
+        paths.signatures,
+        np.delete(paths.code, slice(first, after)),
+        np.delete(paths.count, slice(first, after)),
+        offset,
+        np.delete(paths.outcome, run),
+        np.delete(paths.source, run),
+        np.delete(paths.half, run),
+        paths.run_ids[:run] + paths.run_ids[run + 1 :],
+        paths.tickets[:run] + paths.tickets[run + 1 :],
+        bounded=True,
     )
 
 
@@ -128,26 +171,22 @@ def _vocabulary(
 
 
 def agents(db: sqlite3.Connection, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:
-    """One summary an agent, by name."""
+    """One summary an agent that has a run, by name."""
     asked = {"tenant": tenant_number(db, tenant), **_window(window, now_ns)}
-    counts: dict[int, list[tuple[int, int, int, int]]] = {}
-    for agent, *count in db.execute(_SUMMARY, asked):
-        counts.setdefault(agent, []).append(tuple(count))
+    ended = Counter({tuple(key): count for *key, count in db.execute(_ENDED, asked)})
+    live = Counter({tuple(key): count for *key, count in db.execute(_STILL_LIVE, asked)})
     return [
-        AgentSummary(tenant, name, *_totals(counts.get(agent, [])), *ever)
-        for agent, name, *ever in db.execute(_EVER, asked)
+        AgentSummary(tenant, name, *_totals(no, ended - live, live), *ever)
+        for no, name, *ever in db.execute(_EVER, asked)
     ]
 
 
-def _totals(counts: list[tuple[int, int, int, int]]) -> tuple[int, ...]:
-    """From (live, outcome, source, runs): completed, each outcome, live, each source."""
-    completed = [(outcome, source, runs) for live, outcome, source, runs in counts if not live]
-    return (
-        sum(runs for *_, runs in completed),
-        *(sum(runs for outcome, _, runs in completed if outcome == wanted) for wanted in list(Outcome)[:3]),
-        sum(runs for live, *_, runs in counts if live),
-        *(sum(runs for _, source, runs in completed if source == wanted) for wanted in Source),
-    )
+def _totals(agent: int, ended: Counter[Any], live: Counter[Any]) -> tuple[int, ...]:
+    """From counts by (agent, outcome, source): completed, each outcome, live, each source."""
+    by_outcome = [sum(ended[agent, outcome, source] for source in Source) for outcome in _ENDINGS]
+    by_source = [sum(ended[agent, outcome, source] for outcome in _ENDINGS) for source in Source]
+    unknown = sum(live[agent, outcome, source] for outcome in _ENDINGS for source in Source)
+    return sum(by_outcome), *by_outcome, unknown, *by_source
 
 
 def runs(

@@ -59,12 +59,13 @@ CREATE TABLE runs (
     UNIQUE (tenant, run_id)
 ) STRICT;
 CREATE INDEX runs_by_start ON runs (agent, start_ns, last_ns, outcome, source);
+CREATE INDEX runs_by_outcome ON runs (agent, outcome, source, start_ns);
 CREATE INDEX runs_by_activity ON runs (agent, last_ns) WHERE source <> 0;
 CREATE INDEX runs_by_ticket ON runs (tenant, ticket) WHERE ticket IS NOT NULL;
 
 CREATE TABLE paths (
     agent INTEGER NOT NULL, view INTEGER NOT NULL, start_ns INTEGER NOT NULL, run INTEGER NOT NULL,
-    last_ns INTEGER NOT NULL, class INTEGER NOT NULL, run_id TEXT NOT NULL, ticket TEXT, path BLOB NOT NULL,
+    last_ns INTEGER NOT NULL, source INTEGER NOT NULL, run_id TEXT NOT NULL, ticket TEXT, path BLOB NOT NULL,
     PRIMARY KEY (agent, view, start_ns, run)
 ) STRICT, WITHOUT ROWID;
 """

@@ -11,19 +11,17 @@ import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from engine.paths import fold, half
+from engine.paths import fold
 from engine.runs import Declaration, Outcome, Run, assemble, run_key
 from engine.spans import Span
 from engine.store.appending import traces_of_run
-from engine.store.packing import bounded, pack_class, pack_path, pack_steps, unpack_span
+from engine.store.packing import MAX_SIGNATURES, bounded, pack_path, pack_steps, unpack_span
 from engine.store.schema import VIEWS
 
 BATCH_RUNS = 500
 """Touched traces folded in one transaction at most."""
 BATCH_SPANS = 20_000
 """Spans after which a transaction takes no further trace."""
-MAX_SIGNATURES = 2**24 - 1
-"""Signature numbers that fit a path's word."""
 
 
 class Basis(NamedTuple):
@@ -96,7 +94,8 @@ def _fold(
 def declarations_of(db: sqlite3.Connection, tenant: int, run_id: str) -> list[Declaration]:
     """What was declared for a run, by time, then by arrival."""
     rows = db.execute(
-        "SELECT outcome, time_ns, declared_by FROM outcomes WHERE tenant = ? AND run_id = ? ORDER BY time_ns, no",
+        "SELECT outcome, time_ns, declared_by FROM outcomes"
+        " WHERE tenant = ? AND run_id = ? ORDER BY time_ns, no",
         (tenant, run_id),
     )
     return [Declaration(run_id, Outcome(outcome), time_ns, by) for outcome, time_ns, by in rows]
@@ -169,12 +168,11 @@ class RunWriter:
                 pack_steps(run.steps, run.trace_ids),
             ),
         ).fetchone()
-        kind = pack_class(run.outcome, run.source, half(run.run_id))
         self._db.executemany(
-            "INSERT INTO paths (agent, view, start_ns, run, last_ns, class, run_id, ticket, path)"
+            "INSERT INTO paths (agent, view, start_ns, run, last_ns, source, run_id, ticket, path)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (agent, view, start_ns, number, last_ns, kind, run.run_id, run.ticket, path)
+                (agent, view, start_ns, number, last_ns, run.source, run.run_id, run.ticket, path)
                 for view, path in enumerate(self._paths(run))
             ],
         )
@@ -200,7 +198,7 @@ class RunWriter:
         signatures = [step.signature for step in run.steps]
         tools = [signature for signature in signatures if not signature.startswith("llm:")]
         numbers = {signature: self._signature(signature) for signature in dict.fromkeys(signatures)}
-        return pack_path(fold(signatures), numbers), pack_path(fold(tools), numbers)
+        return pack_path(fold(signatures), numbers, run), pack_path(fold(tools), numbers, run)
 
     def _agent(self, name: str) -> int:
         if name not in self._agents:

@@ -50,12 +50,12 @@ class SQLiteStore:
         """See :meth:`engine.store.Store.append`."""
         packed = appending.pack(spans)
         with self._writing() as db:
-            return appending.append(db, _tenant(db, tenant), packed)
+            return appending.append(db, given_tenant(db, tenant), packed)
 
     def declare(self, tenant: str, declarations: Sequence[Declaration]) -> Appended:
         """See :meth:`engine.store.Store.declare`."""
         with self._writing() as db:
-            return appending.declare(db, _tenant(db, tenant), declarations)
+            return appending.declare(db, given_tenant(db, tenant), declarations)
 
     def settle(self, tenant: str) -> int:
         """See :meth:`engine.store.Store.settle`; a store that is only read is left as it is."""
@@ -66,7 +66,7 @@ class SQLiteStore:
 
     def _write_batch(self, tenant: str, folded: settling.Folded) -> int:
         with self._writing() as db:
-            number = _tenant(db, tenant)
+            number = given_tenant(db, tenant)
             if settling.is_current(db, number, folded):
                 return settling.write_batch(db, number, folded)
             again = settling.read_batch(db, number)
@@ -151,7 +151,7 @@ class SQLiteStore:
             self._idle.append(db)
 
 
-def _tenant(db: sqlite3.Connection, tenant: str) -> int:
+def given_tenant(db: sqlite3.Connection, tenant: str) -> int:
     """Number of a tenant, given now if it is the first time."""
     number = reading.tenant_number(db, tenant)
     if number is None:
