@@ -69,13 +69,13 @@ def plain(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def bounded(number: int) -> int:
+def bounded(number: int, limit: int = MAX_INTEGER) -> int:
     """An integer as a column holds it, within 64 bits.
 
     >>> bounded(7), bounded(10**30) == MAX_INTEGER, bounded(-10**30) == -MAX_INTEGER
     (7, True, True)
     """
-    return max(-MAX_INTEGER, min(MAX_INTEGER, number))
+    return max(-limit, min(limit, number))
 
 
 def pack_span(span: Span) -> bytes:
@@ -169,23 +169,45 @@ def _integer_text(value: int) -> str:
 
 def pack_steps(steps: Sequence[Step], trace_ids: Iterable[str]) -> bytes:
     """A run's steps and the ids of its traces."""
+    try:
+        return _pack_steps(steps, trace_ids)
+    except OverflowError:
+        return _pack_steps([_fitted_step(step) for step in steps], trace_ids)
+
+
+def _pack_steps(steps: Sequence[Step], trace_ids: Iterable[str]) -> bytes:
     origin_ns = steps[0].start_ns if steps else 0
     signatures = {text: index for index, text in enumerate(dict.fromkeys(s.signature for s in steps))}
     traces = {text: i for i, text in enumerate(dict.fromkeys((*trace_ids, *(s.trace_id for s in steps))))}
-    packed = tuple(
+    packed = [
         (
             signatures[step.signature],
-            bounded(step.start_ns - origin_ns),
-            None if step.end_ns is None else bounded(step.end_ns - step.start_ns),
+            step.start_ns - origin_ns,
+            None if step.end_ns is None else step.end_ns - step.start_ns,
             traces[step.trace_id],
             step.span_id,
             step.error,
-            None if step.input_tokens is None else bounded(step.input_tokens),
-            None if step.output_tokens is None else bounded(step.output_tokens),
+            step.input_tokens,
+            step.output_tokens,
         )
         for step in steps
+    ]
+    return _ENCODER.encode((origin_ns, tuple(signatures), tuple(traces), packed))
+
+
+def _fitted_step(step: Step) -> Step:
+    """The step with numbers whose differences fit 64 bits."""
+    texts = {"signature": step.signature, "trace_id": step.trace_id, "span_id": step.span_id}
+    numbers = (step.start_ns, step.end_ns, step.input_tokens, step.output_tokens)
+    start_ns, end_ns, read, written = (n if n is None else bounded(n, MAX_INTEGER // 2) for n in numbers)
+    return Step(
+        **texts,
+        start_ns=start_ns or 0,
+        end_ns=end_ns,
+        error=step.error,
+        input_tokens=read,
+        output_tokens=written,
     )
-    return _ENCODER.encode(Steps(origin_ns, tuple(signatures), tuple(traces), packed))
 
 
 def unpack_steps(blob: bytes) -> tuple[tuple[Step, ...], tuple[str, ...]]:
