@@ -1,0 +1,51 @@
+/* What the pages do in the browser: select a node, keep the URL, load the map, follow the theme. */
+(function () {
+  "use strict";
+  const dash = (window.dash_clientside = window.dash_clientside || {});
+
+  /* The tree, the overview and the lists select the same node. */
+  function pick(inTree, inOverview) {
+    const context = dash.callback_context;
+    const from = context.triggered_id;
+    const unchanged = [dash.no_update, dash.no_update];
+    if (from === "tree") return [dash.no_update, inTree];
+    if (from === "icicle") return [inOverview, dash.no_update];
+    if (!from || !context.triggered[0].value) return unchanged;
+    return [from.node, from.node];
+  }
+
+  /* The address bar always names what is looked at; Back is not littered with every step. */
+  function rememberNode(key) {
+    const url = new URL(window.location.href);
+    if (!key || url.searchParams.get("node") === key) return;
+    url.searchParams.set("node", key);
+    window.history.replaceState(window.history.state, "", url);
+  }
+
+  async function loadMap(source) {
+    if (!source) return [dash.no_update, dash.no_update];
+    const response = await fetch(source.url, { headers: { Accept: "application/json" } });
+    if (response.status === 409) window.location.reload();
+    if (!response.ok) return [dash.no_update, dash.no_update];
+    const columns = await response.json();
+    return [columns, columns];
+  }
+
+  const themeName = () =>
+    document.documentElement.dataset.theme ||
+    (window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+
+  function figure(figures) {
+    return (figures && figures[themeName()]) || { data: [], layout: {} };
+  }
+
+  function title(text) {
+    if (text) document.title = text;
+  }
+
+  const tellTheme = () => dash.set_props && dash.set_props("theme", { data: themeName() });
+  new MutationObserver(tellTheme).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", tellTheme);
+
+  dash.forkmap = Object.assign({}, dash.forkmap, { pick, rememberNode, loadMap, figure, title });
+})();

@@ -1,0 +1,162 @@
+"""The composition root: a store and settings become a Dash application."""
+
+from __future__ import annotations
+
+import atexit
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dash import ClientsideFunction, Dash, Input, Output, State, html, no_update
+from flask import Flask
+
+from dashboard import ids, routes, security, urls
+from dashboard.caching import BytesCache
+from dashboard.components import charts, states
+from dashboard.components.shell import clock, navigation, shell
+from dashboard.pages import behaviour, calibration, found, home, run
+from dashboard.service import Page, Service
+from engine.builder import TTL_S, Maps
+from engine.errors import ForkmapError
+from engine.store import Store
+
+PAGES = {
+    urls.HOME: home,
+    urls.MAP: behaviour,
+    urls.RUN: run,
+    urls.CALIBRATION: calibration,
+    urls.FOUND: found,
+}
+
+INDEX = """<!DOCTYPE html>
+<html lang="en">
+<head>{%metas%}<title>{%title%}</title>{%favicon%}{%css%}</head>
+<body>{%app_entry%}<footer hidden>{%config%}{%scripts%}{%renderer%}</footer></body>
+</html>"""
+
+
+class Settings(NamedTuple):
+    """How the dashboard runs.
+
+    Attributes
+    ----------
+    now_ns : callable or None
+        The clock of its questions; None is the store's own if it has one, else the wall clock.
+    cache_folder : Path or None
+        Where built maps are shared by several processes; None keeps them in this one.
+    """
+
+    tenant: str = "default"
+    now_ns: Callable[[], int] | None = None
+    cache_folder: Path | None = None
+    ttl_s: float = TTL_S
+
+
+DEFAULTS = Settings()
+
+
+def create_app(store: Store, settings: Settings = DEFAULTS) -> Dash:
+    """Build the application; as many as are wanted live in one process.
+
+    Parameters
+    ----------
+    store : Store
+        What it shows; closing it is the caller's.
+    settings : Settings
+        How it runs.
+    """
+    server = Flask("forkmap")
+    app = Dash(
+        "forkmap",
+        server=server,
+        assets_folder=str(assets()),
+        title="Forkmap",
+        update_title="",
+        index_string=INDEX,
+        add_log_handler=False,
+    )
+    cache = BytesCache(server, settings.cache_folder)
+    service = _service(store, settings, cache)
+    app.layout = shell()
+    app.validation_layout = html.Div([shell(), behaviour.skeleton(), run.skeleton()])
+    _register(app, service)
+    routes.register(server, service, cache)
+    security.harden(app)
+    return app
+
+
+def assets() -> Path:
+    """The folder of scripts and styles: inside the installed package, or beside it in a checkout."""
+    here = Path(__file__).resolve().parent
+    return next(folder for folder in (here / "assets", here.parent / "assets") if folder.is_dir())
+
+
+def _service(store: Store, settings: Settings, cache: BytesCache) -> Service:
+    stands_ns = store.clock_ns()
+    now_ns = settings.now_ns or (time.time_ns if stands_ns is None else lambda: stands_ns)
+    maps = Maps(store, cache, now_ns, ttl_s=settings.ttl_s)
+    atexit.register(maps.close)
+    return Service(store, maps, now_ns, settings.tenant, frozen=stands_ns is not None)
+
+
+def _register(app: Dash, service: Service) -> None:
+    app.callback(
+        Output(ids.PAGE, "children"),
+        Output(ids.NAVIGATION, "children"),
+        Output(ids.CLOCK, "children"),
+        Output(ids.TITLE, "data"),
+        Output(ids.STAMP, "data"),
+        Output(ids.POLL, "disabled"),
+        Input(ids.URL, "pathname"),
+        Input(ids.URL, "search"),
+        Input(ids.POLL, "n_intervals"),
+        State(ids.STAMP, "data"),
+    )(partial(show, service))
+    app.clientside_callback(ClientsideFunction("forkmap", "title"), Input(ids.TITLE, "data"))
+    charts.register(app)
+    for page in PAGES.values():
+        page.register(app, service)
+
+
+def show(
+    service: Service, path: str | None, search: str | None, polls: int | None, stamp: str | None
+) -> tuple[Any, ...]:
+    """What a URL shows; while a page waits this is asked again, and redraws only what changed."""
+    path, look = path or urls.HOME, urls.parse(search)
+    page = find_page(service, path, look)
+    fresh = f"{path}{search or ''}#{page.stamp}"
+    if fresh == stamp:
+        return (*[no_update] * 5, not page.waiting)
+    place = navigation(path, look, page.agent)
+    clock_text = clock(service.now_ns(), service.frozen)
+    return page.body, place, clock_text, f"{page.title} · Forkmap", fresh, not page.waiting
+
+
+def find_page(service: Service, path: str, look: urls.Look) -> Page:
+    """The page of a path; what goes wrong for a reason is said in its own words."""
+    if path not in PAGES:
+        return Page("No such page", states.not_found(path))
+    try:
+        return PAGES[path].layout(service, look)
+    except ForkmapError as error:
+        return Page("Not now", states.message("This could not be shown", str(error)))
+
+
+def serve(app: Dash, host: str, port: int) -> None:
+    """Serve until interrupted, on this machine only: nobody signs in yet.
+
+    Raises
+    ------
+    ForkmapError
+        The host is not a loopback address.
+    """
+    from waitress import serve as listen
+
+    if host not in security.LOOPBACK:
+        raise ForkmapError(
+            f"The dashboard has no sign-in yet, so it listens on this machine only: 127.0.0.1, not {host}."
+        )
+    app.server.test_client().get("/")
+    listen(app.server, host=host, port=port, threads=8, _quiet=True)

@@ -1,0 +1,1 @@
+"""Engine values as components: pure functions, no store, clock or thread."""

@@ -1,0 +1,74 @@
+"""Switches that are links: every choice has an address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from dashboard import urls
+from dashboard.urls import Look
+from engine.queries import DEFAULT_WINDOW
+from engine.runs import ALL_TIME
+
+
+class Choice(NamedTuple):
+    """One way a page can be looked at."""
+
+    text: str
+    href: str
+    chosen: bool
+
+
+def switch(label: str, choices: Iterable[Choice]) -> Component:
+    """A row of links of which one is the present choice."""
+    return html.Nav([_link(choice) for choice in choices], className="switch", **{"aria-label": label})
+
+
+def _link(choice: Choice) -> Component:
+    link = dcc.Link(choice.text, href=choice.href, className="on" if choice.chosen else "")
+    return html.Span(link, **({"aria-current": "true"} if choice.chosen else {}))
+
+
+def windows(look: Look, page: str) -> Component:
+    """Last 30 days, all time, and dates of one's own."""
+    custom = look.window not in (DEFAULT_WINDOW, ALL_TIME)
+    choices = [
+        Choice("30 days", _url(page, look._replace(window=DEFAULT_WINDOW)), look.window == DEFAULT_WINDOW),
+        Choice("All time", _url(page, look._replace(window=ALL_TIME)), look.window == ALL_TIME),
+    ]
+    return html.Div([switch("Window", choices), _dates(look, page, custom)], className="windows")
+
+
+def _dates(look: Look, page: str, custom: bool) -> Component:
+    """A form of two dates; it asks the page itself, so its answer is an address too."""
+    known = urls.window_query(look.window) if custom else {}
+    hidden = {"agent": look.agent, "run": look.run, "view": "tools" if look.view == "tools" else ""}
+    fields = [dcc.Input(type="hidden", name=name, value=value) for name, value in hidden.items() if value]
+    for name, label in (("from", "From"), ("to", "to")):
+        box = dcc.Input(
+            type="text", name=name, value=known.get(name, ""), placeholder="2026-01-31", autoComplete="off"
+        )
+        fields.append(html.Label([f"{label} ", box]))
+    form = html.Form(
+        [*fields, html.Button("Show", type="submit", className="button")], action=page, method="get"
+    )
+    return html.Details([html.Summary("Dates"), form], open=custom, className="dates")
+
+
+def views(look: Look) -> Component:
+    """All steps, or tools only."""
+    return switch(
+        "Steps",
+        [
+            Choice("All steps", urls.map_url(look._replace(view="all", node="")), look.view == "all"),
+            Choice("Tools only", urls.map_url(look._replace(view="tools", node="")), look.view == "tools"),
+        ],
+    )
+
+
+def _url(page: str, look: Look) -> str:
+    build = {urls.MAP: urls.map_url, urls.RUN: urls.run_url, urls.CALIBRATION: urls.calibration_url}
+    return build[page](look)

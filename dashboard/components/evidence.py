@@ -1,0 +1,164 @@
+"""All that is known of one node of a map: the panel beside the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from dashboard import urls
+from dashboard.components import rates, tokens, words
+from dashboard.components.rates import Rate
+from dashboard.urls import Look
+from engine.forks import Fork
+from engine.maps import ALPHA, FORK_GAP_POINTS, MIN_SUPPORT, BehaviourMap
+from engine.paths import MARK
+from engine.queries import Example
+from engine.runs import Run, is_live
+from engine.statistics import wilson_one
+
+OPTIONS = 10
+"""Next steps shown at once."""
+
+
+def evidence(
+    behaviour: BehaviourMap, node: int, fork: Fork | None, examples: Sequence[Example], look: Look
+) -> list[Any]:
+    """The panel of a node.
+
+    Parameters
+    ----------
+    fork : Fork or None
+        Its fatal fork, if it is one.
+    examples : sequence of Example
+        Runs through the node to link to; for a fork they come from the fork itself.
+    """
+    path = behaviour.path(node)
+    badges = [html.Span("fatal fork", className="badge badge-fork")] if fork else []
+    if behaviour.hotspot[node]:
+        badges.append(
+            html.Span(f"hotspot, {behaviour.entropy_bits[node]:.2f} bits", className="badge badge-hot")
+        )
+    return [
+        html.H2([tokens.step(path[-1]) if path else "The start", *badges]),
+        tokens.trail(path),
+        _counts(behaviour, node),
+        _against(behaviour, node),
+        html.P(comparison_in_words(behaviour, node, fork)),
+        _example_runs(fork, examples, look),
+        _options(behaviour, node),
+    ]
+
+
+def _counts(behaviour: BehaviourMap, node: int) -> Component:
+    support, won = int(behaviour.support[node]), int(behaviour.successes[node])
+    abandoned, live = int(behaviour.abandoned[node]), int(behaviour.live[node])
+    parts = [
+        f"{words.count(support, 'run')} came here: {won:,} succeeded, {support - won - abandoned:,} failed"
+    ]
+    parts += [f"{abandoned:,} abandoned"] if abandoned else []
+    ended = int(behaviour.ended[node])
+    tail = [f"{ended:,} ended here."] if ended else []
+    tail += (
+        [f"{words.count(live, 'live run')} {'is' if live == 1 else 'are'} here or below now."] if live else []
+    )
+    tail += ["Rare branches below were cut."] if behaviour.cut[node] else []
+    return html.P(" ".join([", ".join(parts) + ".", *tail]))
+
+
+def _rate(behaviour: BehaviourMap, node: int, label: Any, mark: str = "") -> Rate:
+    low, high = float(behaviour.low[node]), float(behaviour.high[node])
+    return Rate(label, int(behaviour.support[node]), int(behaviour.successes[node]), low, high, mark)
+
+
+def _against(behaviour: BehaviourMap, node: int) -> Component:
+    """The node beside its siblings and everything."""
+    lines = [_rate(behaviour, node, "This step" if node else "All runs")]
+    others, won = int(behaviour.sibling_support[node]), int(behaviour.sibling_successes[node])
+    if node and others:
+        lines.append(Rate("Other ways", others, won, *wilson_one(won, others)))
+    if node:
+        lines.append(_rate(behaviour, 0, "All runs"))
+    return rates.table(lines, behaviour.base_rate, "Success from this point", label="Runs that took")
+
+
+def comparison_in_words(behaviour: BehaviourMap, node: int, fork: Fork | None) -> str:
+    """What comparing a node with its siblings says."""
+    if not node:
+        return "Every run starts here."
+    p, q = float(behaviour.p[node]), float(behaviour.q[node])
+    if np.isnan(p):
+        return f"Not tested: the step and the other ways need {MIN_SUPPORT} completed runs each."
+    figures = f"Fisher's exact test gives p = {words.probability(p)}, q = {words.probability(q)}: "
+    if fork:
+        return (
+            f"{figures}{words.certainty(q, behaviour.tested)}. Had these runs fared like the others, about "
+            f"{words.count(round(fork.runs_lost), 'more run')} would have succeeded."
+        )
+    if p >= ALPHA:
+        return f"{figures}no clear difference from the other ways."
+    own = int(behaviour.successes[node]) / int(behaviour.support[node])
+    better = own * int(behaviour.sibling_support[node]) > int(behaviour.sibling_successes[node])
+    how = "it ends better than the other ways" if better else f"worse, by less than {FORK_GAP_POINTS} points"
+    return f"{figures}{how}, {words.certainty(q, behaviour.tested)}."
+
+
+def _example_runs(fork: Fork | None, examples: Sequence[Example], look: Look) -> Component:
+    lines = [_fork_example(*pair, look) for pair in _pairs(fork)] if fork else []
+    lines += [_example(example, look) for example in examples]
+    body = html.Ul(lines) if lines else html.P("No completed run to show.", className="dim")
+    return html.Section([html.H3("Example runs"), body], className="examples")
+
+
+def _pairs(fork: Fork) -> list[tuple[str, str, str]]:
+    pairs = [("failure", fork.failure, "took this step"), ("success", fork.success, "went another way")]
+    return [(outcome, run_id, how) for outcome, run_id, how in pairs if run_id]
+
+
+def _fork_example(outcome: str, run_id: str, how: str, look: Look) -> Component:
+    return html.Li([_pill(outcome), run_link(run_id, look), html.Span(how, className="dim")])
+
+
+def _example(example: Example, look: Look) -> Component:
+    ticket = [html.Span(f"ticket {example.ticket}", className="dim clip")] if example.ticket else []
+    return html.Li([_pill(words.OUTCOMES[example.outcome]), run_link(example.run_id, look), *ticket])
+
+
+def _pill(outcome: str) -> Component:
+    return html.Span(outcome, className=f"pill pill-{outcome}")
+
+
+def state(run: Run, now_ns: int) -> Component:
+    """How a run ended, or that it is live, as a small coloured word."""
+    live = is_live(run.source, run.last_ns, now_ns)
+    return _pill("live" if live else words.OUTCOMES[run.outcome])
+
+
+def run_link(run_id: str, look: Look) -> Component:
+    """A link to a run's page, in the window that is looked at."""
+    href = urls.run_url(Look(run=run_id, window=look.window))
+    return dcc.Link(run_id, href=href, className="run-id clip", title=run_id)
+
+
+def _options(behaviour: BehaviourMap, node: int) -> Component:
+    children = behaviour.children(node).tolist()
+    lines = [
+        _rate(
+            behaviour, child, tokens.step(behaviour.tokens[behaviour.token[child]]), _mark(behaviour, child)
+        )
+        for child in children
+    ]
+    if not lines:
+        return html.P("No run went on from here.", className="dim")
+    more = words.count(len(lines) - OPTIONS, "rarer step")
+    rest = [html.P(f"and {more}, in the tree.", className="dim")] if len(lines) > OPTIONS else []
+    shown = rates.table(lines[:OPTIONS], behaviour.base_rate, "What runs did next", label="Next step")
+    return html.Div([shown, *rest])
+
+
+def _mark(behaviour: BehaviourMap, child: int) -> str:
+    token = behaviour.tokens[behaviour.token[child]]
+    return "fatal fork" if behaviour.fork[child] and token.signature != MARK else ""

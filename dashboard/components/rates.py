@@ -1,0 +1,74 @@
+"""Success rates side by side: runs, a whiskered interval on a 0-100 track, the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from dash import html
+from dash.development.base_component import Component
+
+from dashboard.components import words
+from dashboard.theme import tone
+
+
+class Rate(NamedTuple):
+    """One line of a table of rates; ``mark`` is a short remark beside the label."""
+
+    label: Any
+    support: int
+    successes: int
+    low: float
+    high: float
+    mark: str = ""
+
+
+def bar(rate: Rate, base: float | None) -> Component:
+    """The interval on its track, the base rate as a dashed line; its text is in the figures."""
+    shade = tone(rate.low, rate.high, base, rate.support)
+    parts = [html.Span(className="whisker-base", style={"left": _at(base)})] if base is not None else []
+    if rate.support:
+        width = f"{100 * (rate.high - rate.low):.2f}%"
+        parts += [
+            html.Span(className="whisker-bar", style={"left": _at(rate.low), "width": width}),
+            html.Span(className="whisker-point", style={"left": _at(rate.successes / rate.support)}),
+        ]
+    return html.Span(parts, className=f"whisker tone{shade}", **{"aria-hidden": "true"})
+
+
+def _at(share: float) -> str:
+    return f"{100 * share:.2f}%"
+
+
+def table(rates: Sequence[Rate], base: float | None, caption: str, label: str = "Step") -> Component:
+    """Lines of rates under one caption, drawn on one scale."""
+    heads = [
+        (label, ""),
+        ("Runs", "number"),
+        ("0–100%", "wide"),
+        ("Success", "number"),
+        ("95% interval", "number"),
+    ]
+    return html.Table(
+        [
+            html.Caption(caption),
+            html.Thead(html.Tr([html.Th(text, scope="col", className=name) for text, name in heads])),
+            html.Tbody([_line(rate, base) for rate in rates]),
+        ],
+        className="rates",
+    )
+
+
+def _line(rate: Rate, base: float | None) -> Component:
+    share = rate.successes / rate.support if rate.support else None
+    remark = [html.Span(rate.mark, className="badge")] if rate.mark else []
+    return html.Tr(
+        [
+            html.Th([rate.label, *remark], scope="row"),
+            html.Td(f"{rate.support:,}", className="number"),
+            html.Td(bar(rate, base), className="wide"),
+            html.Td(words.percent(share), className="number"),
+            html.Td(words.interval(rate.low, rate.high) if rate.support else "–", className="number dim"),
+        ],
+        className="marked" if rate.mark else "",
+    )

@@ -1,0 +1,73 @@
+"""The frame around every page: landmarks, navigation, search, clock."""
+
+from __future__ import annotations
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from dashboard import ids, urls
+from dashboard.components import words
+from dashboard.urls import Look
+
+POLL_MS = 300
+"""How often a page that waits asks again."""
+
+
+def shell() -> Component:
+    """The frame; the page itself comes with the first callback."""
+    return html.Div(
+        [
+            dcc.Location(id=ids.URL),
+            dcc.Interval(id=ids.POLL, interval=POLL_MS, disabled=True),
+            dcc.Store(id=ids.STAMP),
+            dcc.Store(id=ids.TITLE),
+            dcc.Store(id=ids.THEME),
+            html.A("Skip to the page", href=f"#{ids.PAGE}", className="skip"),
+            html.Header([html.Div(id=ids.NAVIGATION, className="bar-nav"), _search()], className="top"),
+            html.Main(id=ids.PAGE, tabIndex=-1),
+            html.Footer(id=ids.CLOCK),
+        ],
+        className="shell",
+    )
+
+
+def _search() -> Component:
+    box = dcc.Input(
+        id=ids.SEARCH,
+        name="q",
+        type="search",
+        placeholder="Paste a run, trace, ticket or agent",
+        autoComplete="off",
+        className="search",
+    )
+    form = html.Form(
+        [html.Label("Find", htmlFor=ids.SEARCH, className="unseen"), box], action=urls.GO, method="get"
+    )
+    return html.Search([form]) if hasattr(html, "Search") else html.Div([form], role="search")
+
+
+def navigation(path: str, look: Look, agent: str) -> Component:
+    """Links to the pages of the agent that is looked at."""
+    here = look._replace(agent=agent, node="", run="", next="")
+    links = [("Agents", urls.HOME, path == urls.HOME)]
+    if agent:
+        links.append(("Map", urls.map_url(here), path == urls.MAP))
+        links.append(("Calibration", urls.calibration_url(here), path == urls.CALIBRATION))
+    return html.Nav(
+        [dcc.Link("Forkmap", href=urls.HOME, className="logo"), *(_link(*link) for link in links)],
+        **{"aria-label": "Pages"},
+    )
+
+
+def _link(text: str, href: str, chosen: bool) -> Component:
+    link = dcc.Link(text, href=href, className="on" if chosen else "")
+    return html.Span(link, **({"aria-current": "page"} if chosen else {}))
+
+
+def clock(now_ns: int, frozen: bool) -> str:
+    """What time the page believes it is."""
+    return (
+        f"Demo clock: stands at {words.utc(now_ns)}"
+        if frozen
+        else f"Times are UTC; read at {words.utc(now_ns)}"
+    )

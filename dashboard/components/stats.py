@@ -1,0 +1,82 @@
+"""The figures at the head of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from dash import html
+from dash.development.base_component import Component
+
+from dashboard.components import words
+from engine.maps import BehaviourMap, Totals
+
+
+class Stat(NamedTuple):
+    """A figure, what it counts, and a remark under it."""
+
+    value: str
+    label: str
+    detail: str = ""
+
+
+def strip(stats: Iterable[Stat]) -> Component:
+    """Figures in a row."""
+    return html.Dl(
+        [
+            html.Div([html.Dt(stat.label), html.Dd(stat.value), html.Dd(stat.detail, className="dim")])
+            for stat in stats
+        ],
+        className="stats",
+    )
+
+
+def of_map(behaviour: BehaviourMap, forks: int, hotspots: int) -> list[Stat]:
+    """What a map stands on."""
+    totals = behaviour.totals
+    impossible = f"{behaviour.impossible:,} could not be fatal" if behaviour.impossible else ""
+    return [
+        Stat(
+            words.percent(behaviour.base_rate),
+            "base rate",
+            words.interval(*behaviour.base_interval) if totals.completed else "no completed run",
+        ),
+        Stat(f"{totals.completed:,}", "completed runs", outcomes(totals)),
+        Stat(f"{totals.unknown:,}", "live runs", "in no rate" if totals.unknown else ""),
+        Stat(sources(totals), "outcomes"),
+        Stat(f"{behaviour.tested:,}", "branches tested", impossible),
+        Stat(f"{forks:,}", "fatal forks"),
+        Stat(f"{hotspots:,}", "hotspots"),
+    ]
+
+
+def outcomes(totals: Totals) -> str:
+    """How the completed runs ended."""
+    parts = [f"{totals.successes:,} succeeded", f"{totals.failures:,} failed"]
+    return " · ".join([*parts, f"{totals.abandoned:,} abandoned"] if totals.abandoned else parts)
+
+
+def sources(totals: Totals) -> str:
+    """Where the outcomes come from: declared, by a rule, inferred."""
+    mix = [("declared", totals.declared), ("by rule", totals.by_rule), ("inferred", totals.inferred)]
+    present = [(name, runs) for name, runs in mix if runs]
+    if len(present) == 1:
+        return f"all {present[0][0]}"
+    return " · ".join(f"{100 * runs / totals.completed:.0f}% {name}" for name, runs in present) or "–"
+
+
+def caveats(behaviour: BehaviourMap) -> list[str]:
+    """What a reader must know of how the map was built: bounds, cut paths, runs without steps."""
+    totals = behaviour.totals
+    said = []
+    if "runs" in totals.bounds_met:
+        said.append(f"Only the latest {totals.completed:,} completed runs are read; there are more.")
+    if "nodes" in totals.bounds_met:
+        said.append(f"Only the {len(behaviour):,} nodes with most runs are kept; cut branches are marked.")
+    if totals.cut_paths:
+        said.append(
+            f"{words.count(totals.cut_paths, 'path')} went on past 64 tokens or 192 steps: cut at “…”."
+        )
+    if totals.no_steps:
+        said.append(f"{words.count(totals.no_steps, 'run')} ended without taking any step.")
+    return said

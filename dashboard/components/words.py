@@ -1,0 +1,140 @@
+"""Figures and times as words; a percentage exists only here."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from engine.paths import Token, parse_signature
+from engine.runs import ALL_TIME, SECOND_NS, Outcome, Source, Window
+
+OUTCOMES = {
+    Outcome.SUCCESS: "success",
+    Outcome.FAILURE: "failure",
+    Outcome.ABANDONED: "abandoned",
+    Outcome.UNKNOWN: "unknown",
+}
+SOURCES = {Source.DECLARED: "declared", Source.RULE: "by a rule", Source.INFERRED: "inferred"}
+
+
+def percent(rate: float | None) -> str:
+    """A rate as a percentage with one decimal.
+
+    >>> percent(0.5444), percent(None)
+    ('54.4%', '–')
+    """
+    return "–" if rate is None else f"{100 * rate:.1f}%"
+
+
+def interval(low: float, high: float) -> str:
+    """A 95 % interval.
+
+    >>> interval(0.043, 0.214)
+    '4.3–21.4%'
+    """
+    return f"{100 * low:.1f}–{100 * high:.1f}%"
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """A count with its noun.
+
+    >>> count(1, "run"), count(1200, "run"), count(2, "branch", "branches")
+    ('1 run', '1,200 runs', '2 branches')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def probability(p: float) -> str:
+    """A p- or q-value, readable however small.
+
+    >>> probability(0.0312), probability(2.2e-14)
+    ('0.031', '2.2 × 10⁻¹⁴')
+    """
+    if p >= 0.001 or p == 0:
+        return f"{p:.2g}"
+    mantissa, exponent = f"{p:.1e}".split("e")
+    return f"{mantissa} × 10{str(int(exponent)).translate(_SUPERSCRIPT)}"
+
+
+def certainty(q: float, tested: int) -> str:
+    """How sure a difference is, in words, once all tests are allowed for.
+
+    >>> certainty(1e-9, 40)
+    'very unlikely to be chance, even with 40 branches tested'
+    >>> certainty(0.2, 40)
+    'may be chance: with 40 branches tested, about 20% of such findings would be'
+    """
+    among = f"with {count(tested, 'branch', 'branches')} tested"
+    if q < 0.001:
+        return f"very unlikely to be chance, even {among}"
+    if q < 0.05:
+        return f"unlikely to be chance, even {among}"
+    return f"may be chance: {among}, about {100 * q:.0f}% of such findings would be"
+
+
+def utc(time_ns: int) -> str:
+    """A time in UTC, to the second.
+
+    >>> utc(86400000000000)
+    '1970-01-02 00:00:00 UTC'
+    """
+    return datetime.fromtimestamp(time_ns // SECOND_NS, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+_AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
+
+
+def ago(time_ns: int, now_ns: int) -> str:
+    """How long ago, in the largest unit that fits.
+
+    >>> ago(0, 7200000000000), ago(0, 5000000000), ago(90000000000, 0)
+    ('2 hours ago', 'just now', 'in 1 minute')
+    """
+    age_s = (now_ns - time_ns) // SECOND_NS
+    for size_s, unit in _AGES:
+        if abs(age_s) >= size_s:
+            text = count(abs(age_s) // size_s, unit)
+            return f"{text} ago" if age_s > 0 else f"in {text}"
+    return "just now"
+
+
+def duration(elapsed_ns: int) -> str:
+    """A duration to three figures or so.
+
+    >>> [duration(elapsed) for elapsed in (4_000_000, 2_500_000_000, 125_000_000_000, 7_500_000_000_000)]
+    ['4 ms', '2.5 s', '2 min 5 s', '2 h 5 min']
+    """
+    elapsed_s = elapsed_ns / SECOND_NS
+    if elapsed_s < 1:
+        return f"{elapsed_ns / 1e6:.0f} ms"
+    if elapsed_s < 60:
+        return f"{elapsed_s:.1f} s"
+    minutes, seconds = divmod(int(elapsed_s), 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if hours else f"{minutes} min {seconds} s"
+
+
+def window(window: Window) -> str:
+    """A window in words.
+
+    >>> window(Window()), window(ALL_TIME), window(Window(86400000000000, None))
+    ('last 30 days', 'all time', 'from 1970-01-02 00:00:00 UTC')
+    """
+    if window == Window():
+        return "last 30 days"
+    if window == ALL_TIME:
+        return "all time"
+    start = f"from {utc(window.start_ns)}" if window.start_ns else ""
+    end = f"to {utc(window.end_ns)}" if window.end_ns is not None else ""
+    return " ".join(part for part in (start, end) if part)
+
+
+def bare(token: Token) -> str:
+    """A token without its kind.
+
+    >>> bare(Token("tool:search_orders", 2)), bare(Token("…", 0))
+    ('search_orders×3-5', '…')
+    """
+    return parse_signature(str(token))[1] or str(token)

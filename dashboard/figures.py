@@ -1,0 +1,103 @@
+"""Engine values as Plotly figures, one for each theme; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from dashboard.theme import palette, tone
+from engine.calibration import Reliability
+from engine.verdicts import Odds
+
+THEMES = ("light", "dark")
+
+
+def themed(draw: Any, *values: Any) -> dict[str, Any]:
+    """A figure for each theme: the browser shows the one that fits.
+
+    Parameters
+    ----------
+    draw : callable
+        ``(theme, *values) -> Figure``.
+    """
+    return {theme: draw(theme, *values).to_plotly_json() for theme in THEMES}
+
+
+def odds(theme: str, depths: Sequence[Odds], base: float | None, fell_most: int | None) -> go.Figure:
+    """Success rate and interval of the runs that came as far, at each depth of a path."""
+    known = [(place, each) for place, each in enumerate(depths, 1) if each.rate is not None]
+    colours = palette(theme)
+    shades = [colours.marks[tone(each.low, each.high, base, each.support) + 3] for _, each in known]
+    rate = [100 * (each.rate or 0.0) for _, each in known]
+    figure = go.Figure(
+        go.Scatter(
+            x=[place for place, _ in known],
+            y=rate,
+            mode="lines+markers",
+            line={"color": colours.dim, "width": 1},
+            marker={"color": shades, "size": 9},
+            error_y=_whiskers(
+                rate, [100 * each.low for _, each in known], [100 * each.high for _, each in known]
+            ),
+            text=[f"{each.token}: {each.successes} of {each.support}" for _, each in known],
+            hovertemplate="%{text}<br>%{y:.1f}%<extra></extra>",
+        )
+    )
+    _frame(figure, theme, "step of the path", "success, %")
+    figure.update_xaxes(range=[0.5, max(len(depths), 1) + 0.5], dtick=1 if len(depths) <= 20 else 5)
+    if base is not None:
+        figure.add_hline(100 * base, line={"color": colours.ink, "dash": "dash", "width": 1})
+    if fell_most is not None:
+        figure.add_vline(fell_most, line={"color": colours.marks[0], "dash": "dot", "width": 1.5})
+    return figure
+
+
+def reliability(theme: str, bins: Sequence[Reliability]) -> go.Figure:
+    """Observed against predicted success, with the line on which they are equal."""
+    filled = [each for each in bins if each.support]
+    colours = palette(theme)
+    observed = [100 * (each.observed or 0.0) for each in filled]
+    low, high = [100 * each.wilson_low for each in filled], [100 * each.wilson_high for each in filled]
+    equal = go.Scatter(
+        x=[0, 100], y=[0, 100], mode="lines", line={"color": colours.dim, "dash": "dash"}, hoverinfo="skip"
+    )
+    points = go.Scatter(
+        x=[100 * (each.predicted_mean or 0.0) for each in filled],
+        y=observed,
+        mode="markers",
+        marker={"color": colours.marks[5], "size": 10},
+        error_y=_whiskers(observed, low, high),
+        text=[f"{each.support:,} predictions" for each in filled],
+        hovertemplate="%{text}<br>predicted %{x:.1f}%, observed %{y:.1f}%<extra></extra>",
+    )
+    figure = go.Figure([equal, points])
+    _frame(figure, theme, "predicted success, %", "observed success, %")
+    figure.update_xaxes(range=[0, 100])
+    return figure
+
+
+def _whiskers(middle: Sequence[float], low: Sequence[float], high: Sequence[float]) -> dict[str, Any]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [top - here for top, here in zip(high, middle, strict=True)],
+        "arrayminus": [here - bottom for bottom, here in zip(low, middle, strict=True)],
+        "thickness": 1.5,
+        "width": 4,
+    }
+
+
+def _frame(figure: go.Figure, theme: str, x: str, y: str) -> None:
+    colours = palette(theme)
+    figure.update_layout(
+        paper_bgcolor=colours.panel,
+        plot_bgcolor=colours.panel,
+        font={"color": colours.ink, "family": "Inter, system-ui, sans-serif", "size": 12},
+        margin={"l": 48, "r": 12, "t": 8, "b": 40},
+        showlegend=False,
+        height=300,
+    )
+    figure.update_xaxes(title=x, gridcolor=colours.line, zeroline=False)
+    figure.update_yaxes(title=y, gridcolor=colours.line, zeroline=False, range=[-2, 102])

@@ -1,0 +1,35 @@
+"""Every component id: one factory, so that no callback spells an id out."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+URL: Final = "url"
+PAGE: Final = "page"
+TITLE: Final = "title"
+STAMP: Final = "stamp"
+POLL: Final = "poll"
+NAVIGATION: Final = "navigation"
+SEARCH: Final = "search"
+CLOCK: Final = "clock"
+THEME: Final = "theme"
+
+NEXT: Final = "next-step"
+
+TREE: Final = "tree"
+ICICLE: Final = "icicle"
+MAP_SOURCE: Final = "map-source"
+NODE_PANEL: Final = "node-panel"
+NODE_KEY: Final = "node-key"
+
+FIGURES: Final = "figures"
+GRAPH: Final = "graph"
+
+
+def pick(place: str, node: Any) -> dict[str, Any]:
+    """Id of a button that selects a node of the map; ``place`` tells equal buttons apart.
+
+    >>> pick("fork", 12)
+    {'type': 'pick', 'place': 'fork', 'node': 12}
+    """
+    return {"type": "pick", "place": place, "node": node}

@@ -1,0 +1,65 @@
+"""What a pasted text names: several runs (of one ticket, say), or nothing, with names like it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import Dash, dcc, html
+from dash.development.base_component import Component
+
+from dashboard import urls
+from dashboard.components import evidence, states, words
+from dashboard.service import Page, Service
+from dashboard.urls import Look
+from engine import queries
+from engine.queries import Found
+
+SHOWN = 100
+
+
+def layout(service: Service, look: Look) -> Page:
+    """The runs and agents that the text names."""
+    found = queries.find(service.store, service.tenant, look.q, service.now_ns())
+    if not found.run_ids and not found.agents:
+        return Page("Nothing found", nothing(service, look.q), stamp="none")
+    runs = [_run(service, run_id) for run_id in found.run_ids[:SHOWN]]
+    agents = [html.Li(_agent(name)) for name in found.agents]
+    rest = f"; the latest {SHOWN} are listed" if len(found.run_ids) > SHOWN else ""
+    head = f"{words.count(len(found.run_ids), 'run')} named “{look.q}”{rest}"
+    body = html.Section([html.H1(head), html.Ul([*agents, *runs], className="found")], className="card state")
+    return Page(look.q, body, stamp=str(len(found.run_ids)))
+
+
+def register(app: Dash, service: Service) -> None:
+    """This page has no callbacks of its own."""
+
+
+def target(found: Found) -> str | None:
+    """The one address that a text leads to, or None if it names several things or nothing.
+
+    >>> target(Found(("r1",), ())), target(Found(("r1", "r2"), ()))
+    ('/run?run=r1', None)
+    """
+    if len(found.run_ids) == 1 and not found.agents:
+        return urls.run_url(Look(run=found.run_ids[0]))
+    if len(found.agents) == 1 and not found.run_ids:
+        return urls.map_url(Look(agent=found.agents[0]))
+    return None
+
+
+def nothing(service: Service, text: str) -> Component:
+    """What was searched, and what is like it."""
+    alike = queries.near(service.store, service.tenant, text, service.now_ns())
+    return states.nothing_found(text, alike)
+
+
+def _run(service: Service, run_id: str) -> Component:
+    run = service.store.run(service.tenant, run_id)
+    now_ns = service.now_ns()
+    about: list[Any] = [evidence.state(run, now_ns), evidence.run_link(run_id, Look())]
+    about.append(html.Span(f"{run.agent}, {words.ago(run.start_ns, now_ns)}", className="dim"))
+    return html.Li(about)
+
+
+def _agent(name: str) -> Component:
+    return dcc.Link(f"the map of {name}", href=urls.map_url(Look(agent=name)))

@@ -1,0 +1,147 @@
+"""One run: the verdict, where its odds fell, what to do next, and every step it took."""
+
+from __future__ import annotations
+
+from dash import Dash, dcc, html
+from dash.development.base_component import Component
+
+from dashboard import figures, ids, urls
+from dashboard.components import charts, choices, evidence, states, steps, tokens, verdict, words
+from dashboard.service import Page, Service
+from dashboard.urls import Look
+from engine import queries
+from engine.builder import Failed, Ready
+from engine.errors import UnknownRunError
+from engine.maps import BehaviourMap
+from engine.queries import Judged
+from engine.runs import Run, is_live
+
+
+def layout(service: Service, look: Look) -> Page:
+    """The run, judged by its agent's map as soon as that is built."""
+    title = f"{look.run} · run"
+    try:
+        run = queries.settled_run(service.store, service.tenant, look.run)
+    except UnknownRunError:
+        alike = queries.near(service.store, service.tenant, look.run, service.now_ns())
+        return Page("No such run", states.nothing_found(look.run, alike), stamp="unknown")
+    answer = service.maps.get(queries.cohort_of(run, service.tenant, look.window))
+    if isinstance(answer, Failed):
+        failed = states.message("The run could not be judged", answer.sentence)
+        return Page(title, failed, stamp="failed", agent=run.agent)
+    if not isinstance(answer, Ready):
+        waiting = states.building(f"the map of {run.agent}, to judge this run by")
+        return Page(title, waiting, waiting=True, stamp="building", agent=run.agent)
+    now_ns = service.now_ns()
+    judged = queries.judge_run(answer.value, run, now_ns, look.next)
+    sent = service.store.spans(service.tenant, run.run_id)
+    body = html.Div(
+        [
+            _head(run, look, now_ns),
+            *([states.notice(look.complaint)] if look.complaint else []),
+            _verdict(judged, look),
+            html.Div([_odds(judged, answer.value, look), _next(judged, look)], className="columns"),
+            html.Section([html.H2("Steps"), steps.steps(run), steps.spans(sent)], className="card"),
+        ],
+        className="run-page",
+    )
+    return Page(title, body, stamp=str(answer.built_ns), agent=run.agent)
+
+
+def skeleton() -> Component:
+    """The ids that this page's callbacks speak of."""
+    return charts.chart({}, "")
+
+
+def register(app: Dash, service: Service) -> None:
+    """This page's chart draws itself (:mod:`dashboard.components.charts`)."""
+
+
+def _head(run: Run, look: Look, now_ns: int) -> Component:
+    live = is_live(run.source, run.last_ns, now_ns)
+    source = "its last activity is under 15 minutes old" if live else words.SOURCES[run.source]
+    facts = [
+        dcc.Link(run.agent, href=urls.map_url(Look(agent=run.agent, window=look.window))),
+        *([f"version {run.version}"] if run.version else []),
+        *([f"ticket {run.ticket}"] if run.ticket else []),
+        html.Span(f"began {words.ago(run.start_ns, now_ns)}", title=words.utc(run.start_ns)),
+        f"over {words.duration(max(0, run.last_ns - run.start_ns))}",
+    ]
+    return html.Div(
+        [
+            html.H1(run.run_id, title=run.run_id, className="clip"),
+            evidence.state(run, now_ns),
+            html.Span(source, className="dim"),
+            html.Ul([html.Li(fact) for fact in facts], className="facts"),
+            html.Div(choices.windows(look, urls.RUN), className="switches"),
+        ],
+        className="page-head",
+    )
+
+
+def _verdict(judged: Judged, look: Look) -> Component:
+    extra = [verdict.asked(judged.asked)] if judged.asked else []
+    return html.Div([verdict.banner(judged.verdict), *extra])
+
+
+def _odds(judged: Judged, behaviour: BehaviourMap, look: Look) -> Component:
+    found = judged.verdict
+    if not found.depths:
+        return html.Section([html.H2("Odds along its path"), html.P("It took no step.")], className="card")
+    fall = verdict.fall_in_words(found)
+    drawn = figures.themed(figures.odds, found.depths, found.base_rate, found.fell_most)
+    link = dcc.Link("Show its path on the map", href=map_link(judged, behaviour, look))
+    return html.Section(
+        [
+            html.H2("Odds along its path"),
+            html.P(fall),
+            charts.chart(drawn, f"Success rate at each step. {fall}"),
+            verdict.depths(found),
+            html.P(link),
+        ],
+        className="card",
+    )
+
+
+def map_link(judged: Judged, behaviour: BehaviourMap, look: Look) -> str:
+    """The map at the deepest node of the run's path that the map holds."""
+    node = 0
+    for token in judged.verdict.path:
+        below = {
+            behaviour.tokens[behaviour.token[child]]: child for child in behaviour.children(node).tolist()
+        }
+        if token not in below:
+            break
+        node = below[token]
+    key = behaviour.key_text(node)
+    return urls.map_url(Look(agent=judged.run.agent, window=look.window, node=key))
+
+
+def _next(judged: Judged, look: Look) -> Component:
+    return html.Section(
+        [html.H2("What next"), verdict.next_steps(judged.verdict), _ask(judged, look)], className="card"
+    )
+
+
+def _ask(judged: Judged, look: Look) -> Component:
+    """This path, then a step of one's own: links for the known ones, a form for any other."""
+    known = [
+        html.Li(dcc.Link(tokens.signature(step.signature), href=_asking(look, step.signature)))
+        for step in judged.verdict.next_steps[:6]
+    ]
+    hidden = {"run": look.run} | urls.window_query(look.window)
+    fields = [dcc.Input(type="hidden", name=name, value=value) for name, value in hidden.items()]
+    box = dcc.Input(
+        id=ids.NEXT, type="text", name="next", value=look.next, placeholder="tool:name", autoComplete="off"
+    )
+    label = html.Label("If it went on with", htmlFor=ids.NEXT)
+    form = html.Form(
+        [label, *fields, box, html.Button("Judge", type="submit", className="button")],
+        action=urls.RUN,
+        method="get",
+    )
+    return html.Div([form, html.Ul(known, className="facts")] if known else [form], className="ask")
+
+
+def _asking(look: Look, signature: str) -> str:
+    return urls.run_url(look._replace(next=signature))

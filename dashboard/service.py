@@ -1,0 +1,49 @@
+"""What every page is given: the store, the built maps and the clock of its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dash.development.base_component import Component
+
+from engine.builder import Maps
+from engine.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The engine as the pages see it.
+
+    Attributes
+    ----------
+    now_ns : callable
+        The clock; a demo store's stands still, then ``frozen`` is True.
+    """
+
+    store: Store
+    maps: Maps
+    now_ns: Callable[[], int]
+    tenant: str = "default"
+    frozen: bool = False
+
+
+class Page(NamedTuple):
+    """What a URL shows.
+
+    Attributes
+    ----------
+    waiting : bool
+        True while something on it is still being built: the browser asks again soon.
+    stamp : str
+        What the page was made from; while it stays the same, nothing is redrawn.
+    agent : str
+        The agent that is looked at, for the navigation.
+    """
+
+    title: str
+    body: Component
+    waiting: bool = False
+    stamp: str = ""
+    agent: str = ""

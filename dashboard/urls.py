@@ -1,0 +1,194 @@
+"""Every URL of the dashboard: what is looked at lives here and nowhere else.
+
+::
+
+    /                                       the agents
+    /map?agent=A&window=all&view=tools&node=KEY
+    /run?run=ID&window=all&next=SIGNATURE
+    /calibration?agent=A&window=all
+    /go?q=TEXT                              a pasted run, trace, ticket or agent
+    /found?q=TEXT                           what that text names, when it is not one thing
+    /data/map?agent=A&...&built=NS          columns of a built map, as JSON
+
+A window is the last 30 days (not written), ``window=all``, or ``from=`` and ``to=`` (RFC 3339).
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+from urllib.parse import parse_qs, urlencode
+
+from engine.queries import DEFAULT_WINDOW
+from engine.runs import ALL_TIME, SECOND_NS, Cohort, View, Window
+
+HOME = "/"
+MAP = "/map"
+RUN = "/run"
+CALIBRATION = "/calibration"
+GO = "/go"
+FOUND = "/found"
+MAP_DATA = "/data/map"
+
+
+class Look(NamedTuple):
+    """What a URL looks at.
+
+    Attributes
+    ----------
+    node : str
+        Stable key of the selected node, "" for none.
+    complaint : str
+        What of the URL could not be read, "" if all of it.
+    """
+
+    agent: str = ""
+    window: Window = DEFAULT_WINDOW
+    view: View = "all"
+    node: str = ""
+    run: str = ""
+    next: str = ""
+    q: str = ""
+    complaint: str = ""
+
+    def cohort(self, tenant: str) -> Cohort:
+        """The cohort that is looked at."""
+        return Cohort(tenant, self.agent, self.window, self.view)
+
+
+def parse(search: str | None) -> Look:
+    """Read a query string; what cannot be read falls back and is told.
+
+    >>> parse("?agent=support-agent&window=all&view=tools").window == ALL_TIME
+    True
+    >>> parse("?agent=a&from=yesterday").complaint
+    'from=yesterday is no RFC 3339 date or time; the last 30 days are shown.'
+    """
+    found = {key: values[-1] for key, values in parse_qs((search or "").lstrip("?")).items()}
+    window, complaint = _window(found)
+    return Look(
+        agent=found.get("agent", ""),
+        window=window,
+        view="tools" if found.get("view") == "tools" else "all",
+        node=found.get("node", ""),
+        run=found.get("run", ""),
+        next=found.get("next", ""),
+        q=found.get("q", ""),
+        complaint=complaint,
+    )
+
+
+def _window(found: dict[str, str]) -> tuple[Window, str]:
+    bounds: list[int | None] = []
+    for key in ("from", "to"):
+        text = found.get(key, "").strip()
+        try:
+            bounds.append(read_time(text) if text else None)
+        except ValueError:
+            return DEFAULT_WINDOW, f"{key}={text} is no RFC 3339 date or time; the last 30 days are shown."
+    if bounds == [None, None]:
+        return (ALL_TIME if found.get("window") == "all" else DEFAULT_WINDOW), ""
+    start_ns, end_ns = bounds
+    return Window(start_ns or 0, end_ns), ""
+
+
+def read_time(text: str) -> int:
+    """Nanoseconds since the epoch of an RFC 3339 date or time; without a zone it is UTC.
+
+    >>> read_time("1970-01-02"), read_time("1970-01-01T01:00:01+01:00")
+    (86400000000000, 1000000000)
+    """
+    moment = datetime.fromisoformat(text)
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return int(moment.timestamp()) * SECOND_NS + moment.microsecond * 1000
+
+
+def write_time(time_ns: int) -> str:
+    """An RFC 3339 time to the second, in UTC.
+
+    >>> write_time(86400000000000)
+    '1970-01-02T00:00:00Z'
+    """
+    return datetime.fromtimestamp(time_ns // SECOND_NS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def window_query(window: Window) -> dict[str, str]:
+    """The window's part of a query string.
+
+    >>> window_query(DEFAULT_WINDOW), window_query(ALL_TIME)
+    ({}, {'window': 'all'})
+    >>> window_query(Window(0, 86400000000000))
+    {'to': '1970-01-02T00:00:00Z'}
+    """
+    if window == DEFAULT_WINDOW:
+        return {}
+    if window == ALL_TIME:
+        return {"window": "all"}
+    bounds = {"from": window.start_ns or None, "to": window.end_ns}
+    return {key: write_time(value) for key, value in bounds.items() if value is not None}
+
+
+def _url(path: str, look: Look, *keys: str) -> str:
+    parts = {key: str(getattr(look, key)) for key in keys}
+    parts |= window_query(look.window)
+    if look.view == "tools" and path == MAP:
+        parts["view"] = "tools"
+    query = urlencode({key: value for key, value in parts.items() if value})
+    return f"{path}?{query}" if query else path
+
+
+def map_url(look: Look) -> str:
+    """The map page.
+
+    >>> map_url(Look(agent="a b", view="tools", node="00ff"))
+    '/map?agent=a+b&node=00ff&view=tools'
+    """
+    return _url(MAP, look, "agent", "node")
+
+
+def run_url(look: Look) -> str:
+    """The page of one run.
+
+    >>> run_url(Look(run="r/1", next="tool:x"))
+    '/run?run=r%2F1&next=tool%3Ax'
+    """
+    return _url(RUN, look, "run", "next")
+
+
+def calibration_url(look: Look) -> str:
+    """The calibration page.
+
+    >>> calibration_url(Look(agent="a", window=ALL_TIME))
+    '/calibration?agent=a&window=all'
+    """
+    return _url(CALIBRATION, look, "agent")
+
+
+def go_url(text: str) -> str:
+    """The address that resolves a pasted text.
+
+    >>> go_url("a b")
+    '/go?q=a+b'
+    """
+    return f"{GO}?{urlencode({'q': text})}"
+
+
+def found_url(text: str) -> str:
+    """The page of what a text names.
+
+    >>> found_url("task-7")
+    '/found?q=task-7'
+    """
+    return f"{FOUND}?{urlencode({'q': text})}"
+
+
+def map_data_url(cohort: Cohort, built_ns: int) -> str:
+    """The columns of a built map; another build has another address.
+
+    >>> map_data_url(Cohort("default", "a", ALL_TIME, "tools"), 7)
+    '/data/map?agent=a&window=all&view=tools&built=7'
+    """
+    parts = {"agent": cohort.agent} | window_query(cohort.window)
+    if cohort.view == "tools":
+        parts["view"] = "tools"
+    return f"{MAP_DATA}?{urlencode(parts | {'built': str(built_ns)})}"

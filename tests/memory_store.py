@@ -1,0 +1,187 @@
+"""A store of ready-made runs, for tests of what stands above the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import count
+
+import numpy as np
+
+from engine.errors import UnknownAgentError, UnknownRunError
+from engine.paths import MARK, Paths, fold, half, parse_signature
+from engine.runs import SECOND_NS, Cohort, Declaration, Outcome, Run, Source, Step, Window, is_live
+from engine.spans import Span
+from engine.store import AgentSummary, Appended, RunRow
+
+NOW_NS = 1_800_000_000 * SECOND_NS
+HOUR_NS = 3600 * SECOND_NS
+DAY_NS = 24 * HOUR_NS
+
+
+def make_run(
+    run_id: str,
+    path: str,
+    outcome: Outcome = Outcome.SUCCESS,
+    agent: str = "support-agent",
+    source: Source = Source.DECLARED,
+    age_ns: int = DAY_NS,
+    ticket: str | None = None,
+) -> Run:
+    """A run that took these steps, ``kind:name`` parted by spaces, one a second.
+
+    It began ``age_ns`` before :data:`NOW_NS`.
+    """
+    start_ns = NOW_NS - age_ns
+    steps = tuple(
+        Step(signature, at, at + SECOND_NS // 2, f"trace-{run_id}", f"span-{place}", False, None, None)
+        for place, (signature, at) in enumerate(zip(path.split(), count(start_ns, SECOND_NS), strict=False))
+    )
+    last_ns = steps[-1].end_ns if steps else start_ns
+    assert last_ns is not None
+    return Run(run_id, agent, None, ticket, start_ns, last_ns, outcome, source, steps, (f"trace-{run_id}",))
+
+
+class MemoryStore:
+    """The runs it was given; spans are made of their steps."""
+
+    def __init__(self, runs: Iterable[Run] = (), clock: int | None = NOW_NS) -> None:
+        self._runs = {run.run_id: run for run in runs}
+        self._clock = clock
+
+    def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
+        raise NotImplementedError
+
+    def declare(self, tenant: str, declarations: Sequence[Declaration]) -> Appended:
+        raise NotImplementedError
+
+    def settle(self, tenant: str) -> int:
+        return 0
+
+    def agents(self, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:
+        return [
+            _summary(
+                tenant,
+                agent,
+                self._inside(agent, window, now_ns),
+                self._inside(agent, Window(0), now_ns),
+                now_ns,
+            )
+            for agent in sorted({run.agent for run in self._runs.values()})
+        ]
+
+    def paths(self, cohort: Cohort, now_ns: int, max_runs: int = 20_000) -> Paths:
+        if not self._inside(cohort.agent, Window(0), now_ns):
+            raise UnknownAgentError(f"No run of agent {cohort.agent!r} is in this store.")
+        return _paths(self._inside(cohort.agent, cohort.window, now_ns), cohort, now_ns)
+
+    def run(self, tenant: str, run_id: str) -> Run:
+        if run_id not in self._runs:
+            raise UnknownRunError(f"No run {run_id!r} is in this store.")
+        return self._runs[run_id]
+
+    def spans(self, tenant: str, run_id: str) -> list[Span]:
+        return [
+            Span(step.trace_id, step.span_id, step.signature, step.start_ns, step.end_ns)
+            for step in self.run(tenant, run_id).steps
+        ]
+
+    def runs(
+        self, cohort: Cohort, now_ns: int, limit: int = 100, outcome: Outcome | None = None
+    ) -> list[RunRow]:
+        rows = [_row(run, now_ns) for run in self._inside(cohort.agent, cohort.window, now_ns)]
+        return [row for row in rows if outcome is None or row.outcome == outcome][:limit]
+
+    def find(self, tenant: str, text: str) -> list[str]:
+        names = {run.run_id: {run.run_id, run.ticket, *run.trace_ids} for run in self._runs.values()}
+        return [run_id for run_id, known in names.items() if text in known]
+
+    def clock_ns(self) -> int | None:
+        return self._clock
+
+    def set_clock(self, now_ns: int) -> None:
+        self._clock = now_ns
+
+    def close(self) -> None:
+        pass
+
+    def _inside(self, agent: str, window: Window, now_ns: int) -> list[Run]:
+        start_ns, end_ns = window.bounds(now_ns)
+        chosen = [
+            run for run in self._runs.values() if run.agent == agent and start_ns <= run.start_ns < end_ns
+        ]
+        return sorted(chosen, key=lambda run: -run.start_ns)
+
+
+def _outcome(run: Run, now_ns: int) -> Outcome:
+    return Outcome.UNKNOWN if is_live(run.source, run.last_ns, now_ns) else run.outcome
+
+
+def _row(run: Run, now_ns: int) -> RunRow:
+    live, outcome = is_live(run.source, run.last_ns, now_ns), _outcome(run, now_ns)
+    times = (run.start_ns, run.last_ns)
+    return RunRow(
+        run.run_id, run.agent, run.version, run.ticket, *times, outcome, run.source, live, len(run.steps)
+    )
+
+
+def _summary(tenant: str, agent: str, inside: list[Run], every: list[Run], now_ns: int) -> AgentSummary:
+    outcomes = [_outcome(run, now_ns) for run in inside]
+    ended = [run.source for run, outcome in zip(inside, outcomes, strict=True) if outcome != Outcome.UNKNOWN]
+    by_outcome = [outcomes.count(outcome) for outcome in Outcome]
+    starts = [run.start_ns for run in every]
+    by_source = [ended.count(source) for source in Source]
+    return AgentSummary(
+        tenant, agent, len(ended), *by_outcome, *by_source, min(starts), max(starts), len(every)
+    )
+
+
+def _paths(runs: list[Run], cohort: Cohort, now_ns: int) -> Paths:
+    kept = [
+        [
+            step.signature
+            for step in run.steps
+            if cohort.view == "all" or parse_signature(step.signature)[0] != "llm"
+        ]
+        for run in runs
+    ]
+    folds = [fold(signatures) for signatures in kept]
+    signatures = tuple(sorted({item.signature for path in folds for item in path} - {MARK}))
+    code = {signature: place for place, signature in enumerate(signatures)} | {MARK: -1}
+    return Paths(
+        signatures=signatures,
+        code=np.array([code[item.signature] for path in folds for item in path], np.int32),
+        count=np.array([item.count for path in folds for item in path], np.uint8),
+        offset=np.cumsum([0, *map(len, folds)], dtype=np.int64),
+        outcome=np.array([_outcome(run, now_ns) for run in runs], np.uint8),
+        source=np.array([run.source for run in runs], np.uint8),
+        half=np.array([half(run.run_id) for run in runs], np.uint8),
+        run_ids=tuple(run.run_id for run in runs),
+        tickets=tuple(run.ticket for run in runs),
+    )
+
+
+def corpus() -> list[Run]:
+    """Sixty runs of one agent: those that search again and again end badly; and a live one."""
+    good = "llm:gpt tool:search_orders llm:gpt tool:issue_refund"
+    bad = "llm:gpt tool:search_orders tool:search_orders tool:search_orders llm:gpt"
+    runs = [
+        make_run(
+            f"good-{number}",
+            good,
+            Outcome.FAILURE if number % 6 == 0 else Outcome.SUCCESS,
+            ticket=f"t-{number % 20}",
+        )
+        for number in range(36)
+    ]
+    runs += [
+        make_run(
+            f"bad-{number}",
+            bad,
+            Outcome.SUCCESS if number % 8 == 0 else Outcome.FAILURE,
+            age_ns=2 * DAY_NS,
+            ticket=f"t-{number % 20}",
+        )
+        for number in range(24)
+    ]
+    live = make_run("live-1", bad, Outcome.FAILURE, source=Source.INFERRED, age_ns=60 * SECOND_NS)
+    return [*runs, live]

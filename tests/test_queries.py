@@ -1,0 +1,103 @@
+"""The questions that the command and the pages ask."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine import queries
+from engine.errors import UnknownAgentError, UnknownRunError
+from engine.queries import Example, Found
+from engine.runs import ALL_TIME, Cohort, Outcome
+from tests.memory_store import DAY_NS, NOW_NS, MemoryStore, corpus, make_run
+
+COHORT = Cohort("default", "support-agent")
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore(corpus())
+
+
+def test_the_overview_lists_every_agent_those_with_recent_runs_first() -> None:
+    store = MemoryStore(
+        [
+            make_run("r1", "tool:a", agent="small"),
+            *(make_run(f"b{number}", "tool:a", agent="big") for number in range(3)),
+            *(make_run(f"o{number}", "tool:a", agent="old", age_ns=90 * DAY_NS) for number in range(9)),
+        ]
+    )
+    lines = queries.overview(store, "default", NOW_NS)
+    assert [
+        (line.window.agent, line.window.completed, line.all_time.completed, line.recent) for line in lines
+    ] == [
+        ("big", 3, 3, True),
+        ("small", 1, 1, True),
+        ("old", 0, 9, False),
+    ]
+
+
+def test_a_map_is_built_from_the_store(store: MemoryStore) -> None:
+    behaviour = queries.load_map(store, COHORT, NOW_NS)
+    assert behaviour.totals[:5] == (60, 33, 27, 0, 1)
+    assert behaviour.fork.sum() == 1
+
+
+def test_an_unknown_agent_is_told(store: MemoryStore) -> None:
+    with pytest.raises(UnknownAgentError, match="nobody"):
+        queries.load_map(store, COHORT._replace(agent="nobody"), NOW_NS)
+
+
+def test_a_live_run_is_judged_with_its_last_step_open(store: MemoryStore) -> None:
+    judged = queries.load_verdict(store, "default", "live-1", NOW_NS)
+    assert (judged.verdict.live, judged.verdict.verdict) == (True, "likely_failure")
+    assert (judged.verdict.successes, judged.verdict.support) == (3, 24)
+    assert judged.asked is None
+
+
+def test_a_completed_run_is_judged_without_itself(store: MemoryStore) -> None:
+    verdict = queries.load_verdict(store, "default", "good-1", NOW_NS).verdict
+    assert (verdict.live, verdict.successes, verdict.support) == (False, 29, 35)
+
+
+def test_a_named_next_step_is_judged_beside_the_path(store: MemoryStore) -> None:
+    asked = queries.load_verdict(store, "default", "live-1", NOW_NS, ALL_TIME, "tool:delete_all").asked
+    assert asked is not None
+    assert (asked.verdict, str(asked.path[-1])) == ("novel", "tool:delete_all")
+
+
+def test_an_unknown_run_is_told(store: MemoryStore) -> None:
+    with pytest.raises(UnknownRunError):
+        queries.load_verdict(store, "default", "no-such", NOW_NS)
+
+
+def test_examples_of_a_node_are_its_members_of_the_wanted_outcome(store: MemoryStore) -> None:
+    behaviour = queries.load_map(store, COHORT, NOW_NS)
+    fork = int(behaviour.fork.nonzero()[0][0])
+    won = queries.examples(behaviour, fork, lambda outcome: outcome == Outcome.SUCCESS)
+    assert won == [
+        Example("bad-0", "t-0", Outcome.SUCCESS),
+        Example("bad-8", "t-8", Outcome.SUCCESS),
+        Example("bad-16", "t-16", Outcome.SUCCESS),
+    ]
+    assert len(queries.examples(behaviour, 0, lambda outcome: True, limit=100)) == 60
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (" good-1 ", Found(("good-1",), ())),
+        ("trace-good-1", Found(("good-1",), ())),
+        ("t-19", Found(("good-19", "bad-19"), ())),
+        ("support-agent", Found((), ("support-agent",))),
+        ("support", Found((), ())),
+        ("  ", Found((), ())),
+    ],
+)
+def test_a_pasted_text_names_runs_and_agents(store: MemoryStore, text: str, found: Found) -> None:
+    assert queries.find(store, "default", text, NOW_NS) == found
+
+
+def test_names_like_a_text_that_names_nothing(store: MemoryStore) -> None:
+    assert queries.near(store, "default", "support", NOW_NS) == Found((), ("support-agent",))
+    assert queries.near(store, "default", "LIVE-1b", NOW_NS).run_ids == ("live-1",)
+    assert queries.near(store, "default", "zzz", NOW_NS) == Found((), ())
