@@ -98,8 +98,8 @@ def sentence(calibration: Calibration) -> str:
         return "Nothing could be predicted yet: both halves of the cohort need completed runs."
     if calibration.skill is None:
         return (
-            f"{calibration.predicted} predictions, and every run they were made for ended as its half's base "
-            "rate said for certain: there was nothing to be better at."
+            f"{calibration.predicted} predictions, and the base rate alone was right every time: there was "
+            "nothing to be better at."
         )
     scores = f"Brier score {calibration.brier:.3f} against {calibration.baseline_brier:.3f}"
     if calibration.skill <= 0:

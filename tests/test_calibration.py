@@ -1,0 +1,115 @@
+"""Calibration on cohorts written by hand: every figure can be worked out on paper."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.calibration import STEPS, Calibration, DepthSkill, calibrate, sentence
+from engine.paths import half
+from engine.statistics import wilson_one
+from tests.reference import Sample
+from tests.strategies import paths_of
+
+
+def in_half(side: int, signatures: list[str], **outcomes: int) -> list[Sample]:
+    """Runs whose ids fall into one half: so many that ended so."""
+    ids = iter(number for number in range(10_000) if half(f"run-{signatures}-{number}") == side)
+    return [
+        Sample(f"run-{signatures}-{next(ids)}", tuple(signatures), outcome)
+        for outcome, times in outcomes.items()
+        for _ in range(times)
+    ]
+
+
+def skill(calibration: Calibration, steps: int) -> DepthSkill:
+    return calibration.depths[STEPS.index(steps)]
+
+
+GOOD, BAD = ["tool:good"], ["tool:bad"]
+
+
+def test_each_half_is_predicted_from_the_other() -> None:
+    samples = [
+        *in_half(0, GOOD, success=9, failure=1),
+        *in_half(0, BAD, success=1, failure=9),
+        *in_half(1, GOOD, success=8, failure=2),
+        *in_half(1, BAD, success=2, failure=8),
+    ]
+    made = calibrate(paths_of(samples))
+    # Half 0 is told 0.8 and 0.2, half 1 is told 0.9 and 0.1; both base rates are one half.
+    brier = (18 * 0.2**2 + 2 * 0.8**2 + 16 * 0.1**2 + 4 * 0.9**2) / 40
+    assert made[:4] == pytest.approx((40, brier, 0.25, 1 - brier / 0.25))
+    assert made.depths[0] == (1, *made[:4])
+    assert made.depths[1:] == tuple(DepthSkill(steps, 0, None, None, None) for steps in STEPS[1:])
+    assert sentence(made) == (
+        "40 predictions, Brier score 0.135 against 0.250 for the base rate alone: the map's are 46.0% better "
+        "than assuming the average."
+    )
+
+
+def test_the_reliability_table_says_what_came_of_like_predictions() -> None:
+    samples = [
+        *in_half(0, GOOD, success=9, failure=1),
+        *in_half(0, BAD, success=1, failure=9),
+        *in_half(1, GOOD, success=10),
+        *in_half(1, BAD, failure=10),
+    ]
+    table = calibrate(paths_of(samples)).reliability
+    assert [(row.low, row.high) for row in table] == [(side / 10, (side + 1) / 10) for side in range(10)]
+    assert {row.low: row[2:] for row in table if row.support} == {
+        0.0: (0.0, 0.1, 10, *wilson_one(1, 10)),
+        0.1: (pytest.approx(0.1), 0.0, 10, *wilson_one(0, 10)),
+        0.9: (pytest.approx(0.95), 0.95, 20, *wilson_one(19, 20)),
+    }
+    assert table[5][2:] == (None, None, 0, 0.0, 1.0)
+
+
+def test_a_place_that_nine_runs_reached_is_predicted_by_the_base_rate() -> None:
+    asked = in_half(0, GOOD, success=1)
+    rest = in_half(1, BAD, failure=10)
+    nine = calibrate(paths_of([*asked, *rest, *in_half(1, GOOD, success=9)]))
+    ten = calibrate(paths_of([*asked, *rest, *in_half(1, GOOD, success=10)]))
+    told = [row.predicted_mean for row in nine.reliability if row.support]
+    assert told == [pytest.approx(9 / 19), 1.0]
+    assert [row.predicted_mean for row in ten.reliability if row.support] == [1.0]
+    assert ten.reliability[-1].support == 21
+
+
+def test_a_run_is_predicted_by_what_it_had_done_by_then() -> None:
+    # After two steps a run of three searches is pooled with all that searched twice or more.
+    searches = [*in_half(1, ["tool:s"] * 2, success=10), *in_half(1, ["tool:s"] * 3, failure=10)]
+    made = calibrate(paths_of([*searches, *in_half(0, ["tool:s"] * 3, failure=1)]))
+    # The other half's base rate, all it can tell, is 0.
+    assert skill(made, 2)[:3] == pytest.approx((2, 21, (0.5**2 + 10 * 1**2 + 10 * 0**2) / 21))
+    assert skill(made, 3) == pytest.approx((3, 11, 0.0, 0.5**2 / 11, 1.0))
+
+
+def test_an_empty_half_predicts_nothing() -> None:
+    made = calibrate(paths_of(in_half(0, GOOD, success=20)))
+    assert made[:4] == (0, None, None, None)
+    assert sentence(made) == "Nothing could be predicted yet: both halves of the cohort need completed runs."
+    assert calibrate(paths_of([]))[:4] == (0, None, None, None)
+
+
+def test_live_runs_and_runs_without_steps_are_not_predicted() -> None:
+    live = Sample("live", ("tool:good",), None)
+    idle = [*in_half(0, [], success=5), *in_half(1, [], failure=5)]
+    assert calibrate(paths_of([*idle, live])).predicted == 0
+
+
+def test_no_skill_is_said_in_words() -> None:
+    same = [*in_half(0, GOOD, success=10, failure=10), *in_half(1, GOOD, success=10, failure=10)]
+    made = calibrate(paths_of(same))
+    assert made[:4] == (40, 0.25, 0.25, 0.0)
+    assert sentence(made) == (
+        "40 predictions, Brier score 0.250 against 0.250 for the base rate alone: no better than assuming "
+        "the average (skill 0.0%)."
+    )
+
+
+def test_skill_is_unknown_where_the_base_rate_was_never_wrong() -> None:
+    made = calibrate(paths_of([*in_half(0, GOOD, success=10), *in_half(1, GOOD, success=10)]))
+    assert made[:4] == (20, 0.0, 0.0, None)
+    assert sentence(made) == (
+        "20 predictions, and the base rate alone was right every time: there was nothing to be better at."
+    )
