@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
 from engine.errors import InputError
 from engine.ingest import (
@@ -38,6 +39,8 @@ _READERS: dict[str, Callable[[Source], Iterator[Found]]] = {
     "openai-chat": agentpile.read_chat,
     "claude-code": agentpile.read_claude_code,
 }
+AGENT_KEY = "forkmap.agent"
+"""Attribute that names the agent of a run, whatever else its spans say."""
 FORMATS = tuple(_READERS)
 """Names of the formats."""
 
@@ -91,6 +94,8 @@ def _records(source: Source, found: Iterator[Found], agent: str | None) -> Itera
         for line, item in found:
             if isinstance(item, Refused):
                 yield Refusal(source.name, line, item.reason)
+            elif agent is not None and isinstance(item, Span):
+                yield structs.replace(item, attributes={**item.attributes, AGENT_KEY: agent})
             else:
                 yield item
     except READ_ERRORS as error:
