@@ -1,0 +1,63 @@
+# Needs only make and Python 3.11 or later: every target sets up what it uses, in .venv.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?=
+ARGS ?=
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.NOTPARALLEL:
+.PHONY: help demo test check format bench wheel clean
+
+help:
+	@echo "make demo    the dashboard with the demo corpus (ARGS='--port 9000')"
+	@echo "make test    every test (ARGS='tests/test_maps.py -x')"
+	@echo "make check   format, lint, types, import contracts"
+	@echo "make format  rewrite the code as 'make check' wants it"
+	@echo "make bench   the benchmarks"
+	@echo "make wheel   dist/forkmap-*.whl"
+	@echo "make clean   remove what the other targets made"
+
+demo: $(VENV)/use.stamp
+	@exec $(BIN)/forkmap demo $(ARGS)
+
+test: $(VENV)/develop.stamp $(VENV)/browser.stamp
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/develop.stamp
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/develop.stamp
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/develop.stamp
+	@for file in $$(grep -l __main__ benchmarks/*.py); do \
+	    name=$$(basename $$file .py); echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; \
+	done
+
+wheel: $(VENV)/develop.stamp
+	$(BIN)/python -m build --wheel .
+
+clean:
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.cache
+
+$(BIN)/python:
+	@.ci/venv $(VENV) $(PYTHON)
+
+$(VENV)/use.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Setting up $(VENV) ..."
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/develop.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Setting up $(VENV) for development ..."
+	@$(PIP) --editable '.[dev,sessions]'
+	@touch $@ $(VENV)/use.stamp
+
+$(VENV)/browser.stamp: $(VENV)/develop.stamp
+	@.ci/browser $(BIN)/python
+	@touch $@
