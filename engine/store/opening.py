@@ -76,14 +76,17 @@ def create(path: Path) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_empty(draft)
-        os.link(draft, path)
+        try:
+            _write_empty(draft)
+            os.link(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
     except FileExistsError:
-        pass  # another process was faster
+        if not path.exists():
+            raise StoreError(f"{path} cannot be created: a file is where its directory should be") from None
+        # Otherwise another process was faster.
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"{path} cannot be created: {error}") from None
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _write_empty(path: Path) -> None:

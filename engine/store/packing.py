@@ -147,7 +147,7 @@ def _fitted_value(value: object, depth: int) -> Any:
     if isinstance(value, bool | float | None):
         return value
     if isinstance(value, int):
-        return value if abs(value) <= MAX_INTEGER else _integer_text(value)
+        return value if -(2**63) <= value < 2**64 else _integer_text(value)
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, Mapping | list | tuple) and depth <= 0:

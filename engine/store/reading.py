@@ -63,6 +63,13 @@ WHERE agent = :agent AND start_ns >= :from_ns AND start_ns < :to_ns
 ORDER BY start_ns DESC, no DESC LIMIT :limit"""
 
 
+_NAMED = """
+SELECT run_id FROM runs WHERE no IN (
+    SELECT no FROM runs WHERE tenant = :tenant AND run_id IN (:wanted, :bare, :dashed)
+    UNION SELECT no FROM runs WHERE tenant = :tenant AND ticket = :wanted
+    UNION SELECT run FROM traces WHERE tenant = :tenant AND trace_id IN (:wanted, :bare, :dashed))
+ORDER BY start_ns DESC, no DESC"""
+
 _RUN_IDS = msgspec.json.Decoder(tuple[str, ...])
 _TICKETS = msgspec.json.Decoder(tuple[str | None, ...])
 _ENDINGS = (Outcome.SUCCESS, Outcome.FAILURE, Outcome.ABANDONED)
@@ -247,11 +254,5 @@ def find(db: sqlite3.Connection, tenant: str, text: str) -> list[str]:
     wanted = plain(text.strip())
     bare = wanted.replace("-", "").lower()
     dashed = "-".join((bare[:8], bare[8:12], bare[12:16], bare[16:20], bare[20:]))
-    rows = db.execute(
-        "SELECT run_id FROM runs WHERE tenant = :tenant AND run_id IN (:wanted, :bare, :dashed)"
-        " UNION SELECT run_id FROM runs WHERE tenant = :tenant AND ticket = :wanted"
-        " UNION SELECT run_id FROM runs WHERE no IN (SELECT run FROM traces"
-        " WHERE tenant = :tenant AND trace_id IN (:wanted, :bare, :dashed))",
-        {"tenant": tenant_number(db, tenant), "wanted": wanted, "bare": bare, "dashed": dashed},
-    )
-    return [run_id for (run_id,) in rows]
+    asked = {"tenant": tenant_number(db, tenant), "wanted": wanted, "bare": bare, "dashed": dashed}
+    return [run_id for (run_id,) in db.execute(_NAMED, asked)]

@@ -1,0 +1,444 @@
+"""What a store keeps, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import UnknownAgentError, UnknownRunError
+from engine.paths import path_text
+from engine.runs import (
+    ALL_TIME,
+    LIVE_NS,
+    Cohort,
+    Declaration,
+    Outcome,
+    Run,
+    Source,
+    Step,
+    View,
+    Window,
+    is_live,
+)
+from engine.spans import Event, Span, Status
+from engine.store import AgentSummary, Appended, RunRow, Store
+from engine.store.sqlite import open_store
+
+NOW = 2_000_000_000_000_000_000
+LONG_AGO = NOW - 3600 * 10**9
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = open_store(tmp_path / "runs.sqlite", create=True)
+    yield opened
+    opened.close()
+
+
+def call(
+    trace: str,
+    number: int,
+    name: str = "search",
+    at: int = LONG_AGO,
+    took: int | None = 5,
+    kind: str = "tool",
+    status: Status = Status.UNSET,
+    **attributes: object,
+) -> Span:
+    """The numbered span of a trace: a tool call, a model call or an agent's span."""
+    operation, key = {
+        "tool": ("execute_tool", "gen_ai.tool.name"),
+        "llm": ("chat", "gen_ai.request.model"),
+        "agent": ("invoke_agent", "gen_ai.agent.name"),
+    }[kind]
+    named = {"gen_ai.operation.name": operation, key: name, **attributes}
+    start_ns = at + number * 10
+    end_ns = None if took is None else start_ns + took
+    parent = None if kind == "agent" else f"{trace}-0"
+    return Span(trace, f"{trace}-{number}", name, start_ns, end_ns, parent, status, "test", named)
+
+
+def run_of(
+    trace: str, *names: str, agent: str = "bot", at: int = LONG_AGO, **attributes: object
+) -> list[Span]:
+    """An agent's span and one tool call a name below it."""
+    root = call(trace, 0, agent, at, took=10 * (len(names) + 1), kind="agent", **attributes)
+    return [root, *(call(trace, number, name, at) for number, name in enumerate(names, 1))]
+
+
+def texts(store: Store, agent: str = "bot", view: View = "all", now_ns: int = NOW) -> dict[str, list[str]]:
+    """Each run's path by run id."""
+    paths = store.paths(Cohort("default", agent, ALL_TIME, view), now_ns)
+    return {run_id: path_text(paths.folds(number)) for number, run_id in enumerate(paths.run_ids)}
+
+
+# Identity
+
+
+def test_an_identical_copy_changes_nothing(store: Store) -> None:
+    spans = run_of("t", "search", "pay")
+
+    assert store.append("default", spans) == Appended(new=3)
+    assert store.settle("default") == 1
+    assert store.append("default", spans) == Appended(unchanged=3)
+    assert store.settle("default") == 0
+    assert texts(store) == {"t": ["tool:search", "tool:pay"]}
+
+
+def test_the_order_of_attributes_makes_no_difference(store: Store) -> None:
+    store.append("default", [Span("t", "s", "n", 1, attributes={"a": 1, "b": {"c": 1, "d": 2}})])
+
+    again = Span("t", "s", "n", 1, attributes={"b": {"d": 2, "c": 1}, "a": 1})
+    assert store.append("default", [again]) == Appended(unchanged=1)
+
+
+def test_a_differing_copy_replaces_the_span_its_parent_included(store: Store) -> None:
+    first = Span("t", "s", "n", 1, 2, parent_id="p")
+    second = Span("t", "s", "n", 1, 2, parent_id="q", events=(Event("e", 2, {"x": [1, None]}),))
+    store.append("default", [first])
+
+    assert store.append("default", [second]) == Appended(changed=1)
+    assert store.spans("default", "t") == [second]
+
+
+def test_an_ended_span_is_never_replaced_by_one_that_has_not_ended(store: Store) -> None:
+    begun, ended = Span("t", "s", "n", 1), Span("t", "s", "n", 1, 2)
+
+    assert store.append("default", [begun]) == Appended(new=1)
+    assert store.append("default", [ended]) == Appended(changed=1)
+    assert store.append("default", [begun]) == Appended(unchanged=1)
+    assert store.spans("default", "t") == [ended]
+
+
+def test_copies_inside_one_batch_follow_one_another(store: Store) -> None:
+    begun, ended, other = Span("t", "s", "n", 1), Span("t", "s", "n", 1, 2), Span("t", "s", "m", 1, 2)
+
+    assert store.append("default", [begun, ended, begun, other, ended]) == Appended(1, 3, 1)
+    assert store.spans("default", "t") == [ended]
+
+
+def test_one_span_id_in_two_traces_is_two_spans(store: Store) -> None:
+    assert store.append("default", [Span("t", "s", "n", 1), Span("u", "s", "n", 1)]) == Appended(new=2)
+
+
+def test_an_empty_batch_is_fine(store: Store) -> None:
+    assert store.append("default", []) == Appended()
+    assert store.declare("default", []) == Appended()
+
+
+# From spans to runs
+
+
+def test_a_run_comes_back_whole(store: Store) -> None:
+    model = call(
+        "t", 1, "m", kind="llm", **{"gen_ai.usage.input_tokens": 417, "gen_ai.usage.output_tokens": 52}
+    )
+    failed = call("t", 2, "pay", took=None, status=Status.ERROR)
+    given = {"gen_ai.agent.version": "1.4.2", "forkmap.ticket": "T-1"}
+    root = call("t", 0, "bot", took=40, kind="agent", **given)
+    store.append("default", [failed, model, root])
+
+    assert store.run("default", "t") == Run(
+        run_id="t",
+        agent="bot",
+        version="1.4.2",
+        ticket="T-1",
+        start_ns=LONG_AGO,
+        last_ns=LONG_AGO + 40,
+        outcome=Outcome.SUCCESS,
+        source=Source.INFERRED,
+        steps=(
+            Step("llm:m", LONG_AGO + 10, LONG_AGO + 15, "t", "t-1", False, 417, 52),
+            Step("tool:pay", LONG_AGO + 20, None, "t", "t-2", True, None, None),
+        ),
+        trace_ids=("t",),
+    )
+    assert store.spans("default", "t") == [root, model, failed]
+
+
+def test_a_trace_moves_to_its_session_when_that_is_learnt_late(store: Store) -> None:
+    store.append("default", run_of("t", "search"))
+    store.append("default", run_of("u", "pay", at=LONG_AGO + 1000, **{"gen_ai.conversation.id": "chat"}))
+    assert texts(store) == {"t": ["tool:search"], "chat": ["tool:pay"]}
+
+    store.append("default", [call("t", 2, "look", **{"gen_ai.conversation.id": "chat"})])
+
+    assert texts(store) == {"chat": ["tool:search", "tool:look", "tool:pay"]}
+    with pytest.raises(UnknownRunError):
+        store.run("default", "t")
+    assert store.find("default", "t") == ["chat"]
+
+
+def test_the_run_a_trace_leaves_is_folded_again(store: Store) -> None:
+    chat = {"gen_ai.conversation.id": "chat"}
+    store.append("default", run_of("t", "search", **chat))
+    store.append("default", run_of("u", "pay", at=LONG_AGO + 1000, **chat))
+    assert texts(store) == {"chat": ["tool:search", "tool:pay"]}
+
+    store.append("default", run_of("u", "pay", at=LONG_AGO + 1000, **{"gen_ai.conversation.id": "other"}))
+
+    assert texts(store) == {"chat": ["tool:search"], "other": ["tool:pay"]}
+
+
+def test_a_run_moves_to_its_agent_when_that_is_learnt_late(store: Store) -> None:
+    root, *children = run_of("t", "search")
+    store.append("default", children)
+    assert texts(store, "unknown") == {"t": ["tool:search"]}
+
+    store.append("default", [root])
+
+    assert texts(store) == {"t": ["tool:search"]}
+    with pytest.raises(UnknownAgentError, match="'unknown'"):
+        texts(store, "unknown")
+
+
+def test_a_run_without_a_step_has_an_empty_path(store: Store) -> None:
+    store.append("default", run_of("t"))
+
+    assert texts(store) == {"t": []}
+
+
+def test_the_view_tools_leaves_model_steps_out_before_folding(store: Store) -> None:
+    steps = [call("t", number, kind=kind) for number, kind in enumerate(("tool", "llm", "tool", "llm"), 1)]
+    store.append("default", [call("t", 0, "bot", kind="agent"), *steps])
+
+    assert texts(store) == {"t": ["tool:search", "llm:search", "tool:search", "llm:search"]}
+    assert texts(store, view="tools") == {"t": ["tool:search×2"]}
+
+
+def test_a_cut_path_keeps_its_mark_and_exact_counts(store: Store) -> None:
+    store.append("default", run_of("t", *["a"] * 100, *["b"] * 100))
+
+    paths = store.paths(Cohort("default", "bot", ALL_TIME), NOW)
+    assert (paths.signatures, paths.code.tolist(), paths.count.tolist()) == (
+        ("tool:a", "tool:b"),
+        [0, 1, -1],
+        [100, 92, 0],
+    )
+
+
+def test_settling_is_bounded_and_leaves_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.store.settling.BATCH_RUNS", 2)
+    store.append("default", [span for number in range(5) for span in run_of(f"t{number}", "a")])
+
+    assert store.settle("default") == 5
+    assert len(texts(store)) == 5
+
+
+# Declared outcomes
+
+
+def test_a_declaration_may_come_before_its_spans(store: Store) -> None:
+    store.declare("default", [Declaration("t", Outcome.FAILURE, NOW)])
+    store.append("default", run_of("t", "search"))
+
+    run = store.run("default", "t")
+    assert (run.outcome, run.source) == (Outcome.FAILURE, Source.DECLARED)
+
+
+def test_the_latest_declaration_wins_and_a_repeat_changes_nothing(store: Store) -> None:
+    store.append("default", run_of("t", "search"))
+    late, early = Declaration("t", Outcome.ABANDONED, 20, "ada"), Declaration("t", Outcome.FAILURE, 10)
+    assert store.run("default", "t").outcome == Outcome.SUCCESS
+
+    assert store.declare("default", [late]) == Appended(new=1)
+    assert store.run("default", "t").outcome == Outcome.ABANDONED
+    assert store.declare("default", [early, late]) == Appended(new=1, unchanged=1)
+    assert store.run("default", "t").outcome == Outcome.ABANDONED
+
+
+def test_a_declaration_of_a_run_without_spans_makes_no_run(store: Store) -> None:
+    store.declare("default", [Declaration("t", Outcome.FAILURE, NOW)])
+
+    with pytest.raises(UnknownRunError, match="'t'"):
+        store.run("default", "t")
+
+
+# The cohort
+
+
+def test_a_cohort_is_columns_newest_first(store: Store) -> None:
+    store.append("default", run_of("t", "a", "a", at=LONG_AGO, **{"forkmap.ticket": "T-1"}))
+    store.append("default", run_of("u", "b", "a", at=LONG_AGO + 1000))
+    store.append("default", run_of("z", "c", agent="other"))
+    store.declare("default", [Declaration("u", Outcome.ABANDONED, NOW)])
+
+    paths = store.paths(Cohort("default", "bot", ALL_TIME), NOW)
+
+    assert (paths.run_ids, paths.tickets, paths.signatures) == (
+        ("u", "t"),
+        (None, "T-1"),
+        ("tool:a", "tool:b"),
+    )
+    columns = (paths.code, paths.count, paths.offset, paths.outcome, paths.source, paths.half)
+    assert [column.tolist() for column in columns] == [
+        [1, 0, 0],
+        [1, 1, 2],
+        [0, 2, 3],
+        [2, 0],
+        [0, 2],
+        [1, 0],
+    ]
+    assert [column.dtype for column in columns] == [
+        np.int32,
+        np.uint8,
+        np.int64,
+        np.uint8,
+        np.uint8,
+        np.uint8,
+    ]
+    assert not paths.bounded
+
+
+def test_the_window_is_half_open_over_the_first_start(store: Store) -> None:
+    for start in (99, 100, 199, 200):
+        store.append("default", run_of(f"t{start}", "a", at=start))
+
+    def inside(window: Window) -> list[str]:
+        return sorted(store.paths(Cohort("default", "bot", window), NOW).run_ids)
+
+    assert inside(Window(100, 200)) == ["t100", "t199"]
+    assert inside(ALL_TIME) == ["t100", "t199", "t200", "t99"]
+    assert inside(Window()) == []
+
+
+def test_the_bound_keeps_the_latest_completed_runs_and_says_so(store: Store) -> None:
+    for number in range(4):
+        store.append("default", run_of(f"t{number}", *"abc"[:number], at=LONG_AGO + number * 1000))
+    store.append("default", run_of("live", "z", at=NOW - 1000))
+
+    def read(max_runs: int) -> tuple[tuple[str, ...], list[list[str]], bool]:
+        paths = store.paths(Cohort("default", "bot", ALL_TIME), NOW, max_runs)
+        folds = [path_text(paths.folds(number)) for number in range(len(paths.run_ids))]
+        return paths.run_ids, folds, paths.bounded
+
+    abc = [["tool:a", "tool:b", "tool:c"], ["tool:a", "tool:b"], ["tool:a"], []]
+    assert read(2) == (("t3", "t2", "live"), [*abc[:2], ["tool:z"]], True)
+    assert read(4) == (("t3", "t2", "t1", "t0", "live"), [*abc, ["tool:z"]], False)
+
+
+@pytest.mark.parametrize("declared", [False, True])
+@pytest.mark.parametrize("after_ns", [-LIVE_NS - 1, -LIVE_NS, 0, LIVE_NS - 1, LIVE_NS])
+def test_the_store_calls_live_what_the_rule_calls_live(store: Store, after_ns: int, declared: bool) -> None:
+    store.append("default", run_of("t", "a"))
+    if declared:
+        store.declare("default", [Declaration("t", Outcome.FAILURE, NOW)])
+    run = store.run("default", "t")
+    now_ns = run.last_ns + after_ns
+
+    live = is_live(run.source, run.last_ns, now_ns)
+    cohort = Cohort("default", "bot", ALL_TIME)
+    stands = Outcome.UNKNOWN if live else run.outcome
+    assert store.paths(cohort, now_ns).outcome.tolist() == [stands]
+    assert [(row.live, row.outcome) for row in store.runs(cohort, now_ns)] == [(live, stands)]
+    [summary] = store.agents("default", ALL_TIME, now_ns)
+    assert (summary.unknown, summary.completed) == (live, not live)
+
+
+def test_an_agent_nobody_knows_is_an_error_and_an_empty_window_is_not(store: Store) -> None:
+    store.append("default", run_of("t", "a"))
+
+    assert store.paths(Cohort("default", "bot", Window(1, 2)), NOW).run_ids == ()
+    with pytest.raises(UnknownAgentError, match="'nobody'"):
+        store.paths(Cohort("default", "nobody"), NOW)
+
+
+# Lists
+
+
+def test_the_agents_are_counted_by_outcome_and_source(store: Store) -> None:
+    store.append("default", run_of("t", "a", at=1000))
+    store.append("default", run_of("u", "a", at=2000))
+    store.append("default", run_of("v", "a", at=NOW))
+    store.append("default", run_of("w", "a", agent="other", at=3000))
+    store.declare("default", [Declaration("u", Outcome.ABANDONED, NOW)])
+
+    assert store.agents("default", ALL_TIME, NOW) == [
+        AgentSummary("default", "bot", 2, 1, 0, 1, 1, 1, 0, 1, 1000, NOW, 3),
+        AgentSummary("default", "other", 1, 1, 0, 0, 0, 0, 0, 1, 3000, 3000, 1),
+    ]
+    assert store.agents("default", Window(1500, 2500), NOW) == [
+        AgentSummary("default", "bot", 1, 0, 0, 1, 0, 1, 0, 0, 1000, NOW, 3),
+        AgentSummary("default", "other", 0, 0, 0, 0, 0, 0, 0, 0, 3000, 3000, 1),
+    ]
+
+
+def test_runs_are_listed_newest_first_and_by_outcome(store: Store) -> None:
+    store.append("default", run_of("t", "a", at=1000, **{"forkmap.ticket": "T-1"}))
+    store.append("default", run_of("u", at=2000))
+    store.append("default", run_of("v", "a", "b", at=NOW))
+    store.declare("default", [Declaration("u", Outcome.FAILURE, NOW)])
+    ended = RunRow("t", "bot", None, "T-1", 1000, 1020, Outcome.SUCCESS, Source.INFERRED, False, 1)
+    failed = RunRow("u", "bot", None, None, 2000, 2010, Outcome.FAILURE, Source.DECLARED, False, 0)
+    live = RunRow("v", "bot", None, None, NOW, NOW + 30, Outcome.UNKNOWN, Source.INFERRED, True, 2)
+
+    def listed(limit: int = 100, outcome: Outcome | None = None) -> list[RunRow]:
+        return store.runs(Cohort("default", "bot", ALL_TIME), NOW, limit, outcome)
+
+    assert listed() == [live, failed, ended]
+    assert listed(limit=2) == [live, failed]
+    assert [listed(outcome=outcome) for outcome in Outcome] == [[ended], [failed], [], [live]]
+
+
+def test_a_run_is_found_by_its_id_its_trace_or_its_ticket(store: Store) -> None:
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    store.append("default", run_of(trace, "a", **{"gen_ai.conversation.id": "chat", "forkmap.ticket": "T-1"}))
+    store.append("default", run_of("u", "a", at=LONG_AGO + 1000, **{"forkmap.ticket": "T-1"}))
+
+    assert store.find("default", "chat") == ["chat"]
+    assert store.find("default", trace) == ["chat"]
+    assert store.find("default", " 0AF76519-16CD-43DD-8448-EB211C80319C ") == ["chat"]
+    assert store.find("default", "T-1") == ["u", "chat"]
+    assert store.find("default", "nothing") == []
+
+
+def test_a_store_may_have_a_clock_of_its_own(store: Store) -> None:
+    assert store.clock_ns() is None
+    store.set_clock(NOW)
+    store.set_clock(NOW + 1)
+    assert store.clock_ns() == NOW + 1
+
+
+# Tenants
+
+ASKED: dict[str, Callable[[Store, str], object]] = {
+    "run": lambda store, tenant: store.run(tenant, "t"),
+    "spans": lambda store, tenant: store.spans(tenant, "t"),
+    "paths": lambda store, tenant: store.paths(Cohort(tenant, "bot", ALL_TIME), NOW),
+    "runs": lambda store, tenant: store.runs(Cohort(tenant, "bot", ALL_TIME), NOW),
+    "agents": lambda store, tenant: store.agents(tenant, ALL_TIME, NOW),
+    "find": lambda store, tenant: store.find(tenant, "t") + store.find(tenant, "T-1"),
+    "settle": lambda store, tenant: store.settle(tenant),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("known", [False, True])
+def test_another_tenant_finds_nothing(store: Store, name: str, known: bool) -> None:
+    store.append("ours", run_of("t", "a", **{"forkmap.ticket": "T-1"}))
+    if known:
+        store.append("theirs", run_of("x", "b", agent="else"))
+        store.settle("theirs")
+
+    try:
+        found = ASKED[name](store, "theirs")
+    except (UnknownRunError, UnknownAgentError):
+        found = []
+
+    seen = [summary.agent for summary in store.agents("theirs", ALL_TIME, NOW)] if name == "agents" else found
+    assert seen in ([], 0, ["else"] if known else [])
+    assert ASKED[name](store, "ours")
+
+
+def test_two_tenants_may_use_the_same_ids(store: Store) -> None:
+    for tenant, name in (("one", "a"), ("two", "b")):
+        assert store.append(tenant, run_of("t", name)) == Appended(new=2)
+    store.declare("two", [Declaration("t", Outcome.FAILURE, NOW)])
+
+    assert store.run("one", "t").outcome == Outcome.SUCCESS
+    assert store.run("two", "t").outcome == Outcome.FAILURE
+    assert store.append("one", [call("t", 1, "b")]) == Appended(changed=1)
+    assert store.spans("two", "t") == run_of("t", "b")

@@ -1,0 +1,220 @@
+"""What opening a store says of files that are none, and that it leaves them as they were."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from engine.errors import DamagedStoreError, NewerStoreError, NotAStoreError, StoreError
+from engine.runs import ALL_TIME, Cohort
+from engine.spans import Span
+from engine.store import Appended
+from engine.store.schema import VERSION
+from engine.store.sqlite import open_store
+
+SPANS = [
+    Span(f"t{number}", "s", "n", 1, 2, attributes={"text": f"text {number} " * 50}) for number in range(200)
+]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "runs.sqlite"
+
+
+def made(path: Path) -> None:
+    """A store with something in it, closed."""
+    store = open_store(path, create=True)
+    store.append("default", SPANS)
+    store.settle("default")
+    store.close()
+
+
+def execute(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def overwrite(path: Path, at: int, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(data)
+
+
+def newer(path: Path) -> None:
+    made(path)
+    execute(path, f"PRAGMA user_version = {VERSION + 1}")
+
+
+def without_a_table(path: Path) -> None:
+    made(path)
+    execute(path, "DROP TABLE outcomes")
+
+
+def scribbled(path: Path) -> None:
+    """The first page's header is whole, its content is not."""
+    made(path)
+    overwrite(path, 100, b"\xa5" * 3000)
+
+
+def cut_short(path: Path) -> None:
+    made(path)
+    os.truncate(path, 1500)
+
+
+BAD: list[tuple[Callable[[Path], object], type[StoreError], str]] = [
+    (lambda path: path.write_text("a,b\n1,2\n" * 50), NotAStoreError, "it is not a SQLite file"),
+    (lambda path: path.write_bytes(b""), NotAStoreError, "it is not a SQLite file"),
+    (lambda path: path.write_bytes(b"SQLite format 3\0"), NotAStoreError, "it is not a SQLite file"),
+    (lambda path: execute(path, "CREATE TABLE runs (a)"), NotAStoreError, "but not a Forkmap store"),
+    (newer, NewerStoreError, f"later version of Forkmap (store version {VERSION + 1}, this one: {VERSION})"),
+    (without_a_table, DamagedStoreError, "no such table"),
+    (scribbled, DamagedStoreError, "is damaged"),
+    (cut_short, DamagedStoreError, "is damaged"),
+]
+
+
+@pytest.mark.parametrize("create", [False, True])
+@pytest.mark.parametrize(("make", "error", "words"), BAD)
+def test_a_bad_file_is_named_and_left_as_it_was(
+    path: Path, make: Callable[[Path], object], error: type[StoreError], words: str, create: bool
+) -> None:
+    make(path)
+    digest = sha256(path.read_bytes()).digest()
+
+    with pytest.raises(StoreError) as caught:
+        open_store(path, create)
+
+    assert type(caught.value) is error
+    assert str(caught.value).startswith(f"{path} ") and words in str(caught.value)
+    assert sha256(path.read_bytes()).digest() == digest
+
+
+def test_a_directory_is_no_store(tmp_path: Path) -> None:
+    for create in (False, True):
+        with pytest.raises(NotAStoreError, match="is a directory, not a Forkmap store"):
+            open_store(tmp_path, create)
+
+
+def test_a_missing_store_is_not_made_unless_asked(path: Path) -> None:
+    with pytest.raises(NotAStoreError, match="does not exist"):
+        open_store(path)
+    assert not path.exists()
+
+
+def test_a_store_is_made_with_its_directory_and_opened_again(tmp_path: Path) -> None:
+    path = tmp_path / "new ?#%20" / "dir" / "runs.sqlite"
+    made(path)
+
+    store = open_store(path, create=True)
+    assert store.append("default", SPANS) == Appended(unchanged=200)
+    store.close()
+    assert [file.name for file in path.parent.iterdir()] == ["runs.sqlite"]
+
+
+def test_a_place_where_nothing_can_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be created"):
+        open_store(tmp_path / "file" / "runs.sqlite", create=True)
+
+
+def test_damage_found_while_reading_is_told(path: Path) -> None:
+    made(path)
+    page = path.read_bytes().index(b"text 150 ") // 4096
+    overwrite(path, page * 4096, b"\xa5" * 4096)
+    store = open_store(path)
+
+    with pytest.raises(DamagedStoreError, match="is damaged"):
+        store.spans("default", "t150")
+    assert store.spans("default", "t0") == SPANS[:1]
+    store.close()
+
+
+def test_a_body_that_cannot_be_read_is_damage(path: Path) -> None:
+    made(path)
+    execute(path, "UPDATE spans SET body = x'c1'")
+    store = open_store(path)
+
+    with pytest.raises(DamagedStoreError, match="is damaged"):
+        store.spans("default", "t0")
+    store.close()
+
+
+# Reading only
+
+
+def test_a_store_opened_for_reading_is_read_as_it_was_settled(path: Path) -> None:
+    made(path)
+    store = open_store(path)
+    store.append("default", [Span("late", "s", "n", 1, 2)])
+    reader = open_store(path, read_only=True)
+
+    assert len(reader.paths(Cohort("default", "unknown", ALL_TIME), 10**18).run_ids) == 200
+    assert reader.settle("default") == 0
+    for write in (lambda: reader.append("default", SPANS), lambda: reader.set_clock(1)):
+        with pytest.raises(StoreError, match="is read-only"):
+            write()
+    reader.close()
+    store.close()
+
+
+READ = """
+import os, sys
+from pathlib import Path
+from engine.errors import StoreError
+from engine.store.sqlite import open_store
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+try:
+    store = open_store(Path(sys.argv[1]))
+    print(len(store.spans("default", "t0")))
+    store.append("default", [])
+except StoreError as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def shown() -> Iterator[Path]:
+    """A directory that any user may look into."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+def as_a_stranger(path: Path) -> list[str]:
+    """What a process without any rights to the file is told."""
+    command = [sys.executable, "-c", READ, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no users to change to")
+def test_a_store_nobody_may_write_to_is_still_read(shown: Path) -> None:
+    path = shown / "runs.sqlite"
+    made(path)
+    path.chmod(0o444)
+    shown.chmod(0o555)
+
+    assert as_a_stranger(path) == ["1", f"{path} is read-only"]
+    assert [file.name for file in shown.iterdir()] == ["runs.sqlite"]
+    shown.chmod(0o755)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no users to change to")
+def test_a_store_this_user_may_not_read_is_told(shown: Path) -> None:
+    path = shown / "runs.sqlite"
+    made(path)
+    path.chmod(0o000)
+
+    assert as_a_stranger(path) == [f"{path} cannot be read: Permission denied"]
