@@ -72,7 +72,7 @@ def paths_from_columns(
         offset=offset,
         outcome=np.where(known, stated, inferred).astype(np.uint8),
         source=np.where(known, Source.DECLARED, Source.INFERRED).astype(np.uint8),
-        half=np.array([half(run_id) for run_id in run_ids], np.uint8),
+        half=np.fromiter(map(half, run_ids), np.uint8, runs),
         run_ids=tuple(run_ids),
         tickets=(None,) * runs,
     )

@@ -1,6 +1,6 @@
 """Growing a prefix tree from paths: every shared beginning becomes one node.
 
-Equal paths are first brought together by a position-keyed hash (guarded: equal hashes are
+Equal paths are first brought together by a word-keyed hash (guarded: equal hashes are
 compared). The distinct paths, as rows of big-endian token numbers, are sorted as bytes;
 what neighbours share is what they share in the tree, so the nodes fall out in pre-order.
 """
@@ -21,7 +21,8 @@ OUTCOMES = 3
 Ints = NDArray[np.int64]
 Nodes = NDArray[np.int32]
 
-_BUCKET_OF = np.searchsorted(BUCKET_STARTS, np.arange(256), side="right").astype(np.int64) - 1
+_BUCKET_OF = np.searchsorted(BUCKET_STARTS, np.arange(256), side="right").astype(np.int32) - 1
+_BUCKET_OF[0] = 0
 _BUCKETS = len(BUCKET_STARTS)
 
 
@@ -68,10 +69,13 @@ def grow(paths: Paths) -> Tree:
     """Grow the prefix tree of the completed runs (outcome known) among the paths."""
     completed = np.flatnonzero(paths.outcome < OUTCOMES)
     tokens, flat = token_numbers(paths)
-    offset, flat = _select(paths.offset, flat, completed)
-    length = np.diff(offset)
-    variant, example = _distinct(flat, offset)
-    rows = _matrix(flat, offset, example)
+    length = np.diff(paths.offset)
+    if completed.size < length.size:
+        flat = flat[np.repeat(paths.outcome < OUTCOMES, length)]
+        length = length[completed]
+    rows = _matrix(flat, length)
+    variant, example = _distinct(rows)
+    rows = rows[example]
     order = np.argsort(rows.view(f"S{rows.dtype.itemsize * rows.shape[1]}").ravel(), kind="stable")
     rows, row_length = rows[order], length[example][order]
     shared = _shared_prefix(rows, row_length)
@@ -88,87 +92,67 @@ def grow(paths: Paths) -> Tree:
     return Tree(tokens, parent, token, depth, levels, size, through, ended, end_node)
 
 
-def token_numbers(paths: Paths) -> tuple[tuple[Token, ...], Ints]:
+def token_numbers(paths: Paths) -> tuple[tuple[Token, ...], Nodes]:
     """Number the tokens that occur, in (signature, bucket) order with the mark last.
 
     Returns
     -------
     tokens : tuple of Token
-    flat : int64, shape (folds,)
+    flat : int32, shape (folds,)
         Token number of every fold.
     """
     by_text = sorted(range(len(paths.signatures)), key=paths.signatures.__getitem__)
-    rank = np.empty(len(by_text) + 1, np.int64)
+    rank = np.empty(len(by_text) + 1, np.int32)
     rank[by_text] = np.arange(len(by_text))
     rank[-1] = len(by_text)
-    raw = rank[paths.code] * _BUCKETS + np.where(paths.count == 0, 0, _BUCKET_OF[paths.count])
+    raw = rank[paths.code] * np.int32(_BUCKETS) + _BUCKET_OF[paths.count]
     present = np.flatnonzero(np.bincount(raw, minlength=1))
-    number = np.zeros(len(by_text) * _BUCKETS + _BUCKETS, np.int64)
+    number = np.zeros(len(by_text) * _BUCKETS + _BUCKETS, np.int32)
     number[present] = np.arange(present.size)
     names = [paths.signatures[code] for code in by_text] + [MARK]
     tokens = tuple(Token(names[each // _BUCKETS], each % _BUCKETS) for each in present.tolist())
     return tokens, number[raw]
 
 
-def _select(offset: Ints, flat: Ints, runs: Ints) -> tuple[Ints, Ints]:
-    """The folds of some runs, closed up."""
-    length = np.diff(offset)
-    if runs.size == length.size:
-        return offset, flat
-    chosen = np.zeros(length.size, bool)
-    chosen[runs] = True
-    return _offsets(length[runs]), flat[np.repeat(chosen, length)]
-
-
-def _offsets(length: Ints) -> Ints:
-    offset = np.zeros(length.size + 1, np.int64)
-    np.cumsum(length, out=offset[1:])
-    return offset
-
-
 def within(length: Ints) -> Ints:
     """0, 1, … length - 1 for each length, behind one another."""
-    offset = _offsets(length)
-    return np.arange(offset[-1]) - np.repeat(offset[:-1], length)
+    end = np.cumsum(length)
+    return np.arange(end[-1] if end.size else 0) - np.repeat(end - length, length)
 
 
-def _distinct(flat: Ints, offset: Ints) -> tuple[Ints, Ints]:
-    """Bring equal paths together.
-
-    Returns
-    -------
-    variant : shape (runs,)
-        Number of each run's distinct path.
-    example : shape (variants,)
-        A run that has it.
-    """
-    length = np.diff(offset)
-    position = within(length)
-    width = int(flat.max(initial=0)) + 1
-    deepest = int(length.max(initial=0))
-    keys = np.random.default_rng(0).integers(0, 2**63, (deepest + 1, width), np.int64)
-    sums = np.zeros(flat.size + 1, np.int64)
-    np.cumsum(keys.ravel()[position * width + flat], out=sums[1:])
-    hashed = sums[offset[1:]] - sums[offset[:-1]] + keys[deepest, 0] * length
-    _, example, variant = np.unique(hashed, return_index=True, return_inverse=True)
-    twin = example[variant]
-    same_length = bool(np.all(length == length[twin]))
-    if same_length and np.array_equal(flat, flat[np.repeat(offset[twin], length) + position]):
-        return variant, example
-    return np.arange(length.size), np.arange(length.size)
-
-
-def _matrix(flat: Ints, offset: Ints, runs: Ints) -> NDArray[Any]:
+def _matrix(flat: Nodes, length: Ints) -> NDArray[Any]:
     """Paths as zero-padded rows of big-endian token numbers + 1, whole 8-byte words wide."""
-    length = np.diff(offset)[runs]
     kind = np.dtype(">u2") if flat.max(initial=0) < 2**16 - 1 else np.dtype(">u4")
     per_word = 8 // kind.itemsize
     width = max(1, -(-int(length.max(initial=0)) // per_word)) * per_word
-    rows = np.zeros((runs.size, width), kind)
-    position = within(length)
-    start = np.repeat(np.arange(runs.size) * width, length)
-    rows.ravel()[start + position] = flat[np.repeat(offset[runs], length) + position] + 1
+    rows = np.zeros((length.size, width), kind)
+    skipped = np.arange(length.size) * width - (np.cumsum(length) - length)
+    rows.ravel()[np.arange(flat.size) + np.repeat(skipped, length)] = flat + 1
     return rows
+
+
+def _distinct(rows: NDArray[Any]) -> tuple[Ints, Ints]:
+    """Bring equal rows together.
+
+    Returns
+    -------
+    variant : shape (rows,)
+        Number of each row's distinct value.
+    example : shape (variants,)
+        A row that has it.
+    """
+    words = rows.view(np.uint64)
+    keys = np.random.default_rng(0).integers(0, 2**63, words.shape[1], np.uint64) * np.uint64(2) + np.uint64(
+        1
+    )
+    mixed = words * keys
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(0x9E3779B97F4A7C15)
+    hashed = mixed.sum(axis=1)
+    _, example, variant = np.unique(hashed, return_index=True, return_inverse=True)
+    if np.array_equal(words, words[example[variant]]):
+        return variant, example
+    return np.arange(len(rows)), np.arange(len(rows))
 
 
 def _shared_prefix(rows: NDArray[Any], length: Ints) -> Ints:
