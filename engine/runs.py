@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Literal, NamedTuple
 
 import msgspec
 
-from engine.spans import Span
+from engine.conventions import Evaluation, Kind, session
+from engine.spans import Span, Status
+from engine.steps import Placed, place, steps
+from engine.steps import Step as Step
 
 SECOND_NS = 1_000_000_000
 LIVE_NS = 15 * 60 * SECOND_NS
@@ -74,19 +77,6 @@ class Declaration(msgspec.Struct, frozen=True):
     by: str = ""
 
 
-class Step(msgspec.Struct, frozen=True, array_like=True):
-    """A model, tool or agent call of a run."""
-
-    signature: str
-    start_ns: int
-    end_ns: int | None
-    trace_id: str
-    span_id: str
-    error: bool
-    input_tokens: int | None
-    output_tokens: int | None
-
-
 class Run(msgspec.Struct, frozen=True):
     """One job of one agent.
 
@@ -122,11 +112,135 @@ def is_live(source: Source, last_ns: int, now_ns: int) -> bool:
     return source != Source.DECLARED and -LIVE_NS <= now_ns - last_ns < LIVE_NS
 
 
-def run_key(spans: Iterable[Span]) -> str:
-    """Id of the run a trace belongs to."""
-    raise NotImplementedError
+UNKNOWN_AGENT = "unknown"
+"""The agent of a run whose spans name none, and no service either."""
+NO_EVALUATION = Evaluation()
 
 
-def assemble(run_id: str, spans: Iterable[Span], declared: Iterable[Declaration] = ()) -> Run:
-    """Read the spans of one run into a run."""
-    raise NotImplementedError
+def run_key(spans: Iterable[Span], by: Literal["session", "trace"] = "session") -> str:
+    """Id of the run that a trace belongs to.
+
+    Parameters
+    ----------
+    spans : iterable of Span
+        All known spans of one trace, at least one, in any order.
+    by : str
+        ``session``: the session or conversation that any of them names, else the trace.
+        ``trace``: the trace, whatever they name.
+
+    Examples
+    --------
+    >>> spans = [Span("t", "1", "a", 0), Span("t", "2", "b", 0, attributes={"session.id": "s"})]
+    >>> run_key(spans), run_key(spans, by="trace")
+    ('s', 't')
+    """
+    found = list(spans)
+    if by == "session":
+        named = [(*name, span) for span in found if (name := session(span)) is not None]
+        if named:
+            return min(named, key=lambda item: (item[0], item[2].start_ns, item[2].span_id, item[1]))[1]
+    return found[0].trace_id
+
+
+def assemble(
+    run_id: str,
+    spans: Iterable[Span],
+    declared: Iterable[Declaration] = (),
+    evaluation: Evaluation = NO_EVALUATION,
+) -> Run:
+    """Read the spans of one run into a run.
+
+    Parameters
+    ----------
+    run_id : str
+    spans : iterable of Span
+        Every known span of the run's traces, at least one, in any order.
+    declared : iterable of Declaration
+        Outcomes declared beside the spans; of those with equal times the last wins.
+    evaluation : Evaluation
+        Which evaluation results are outcomes; by default none.
+
+    Raises
+    ------
+    ValueError
+        If there is no span.
+
+    Examples
+    --------
+    >>> call = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"}
+    >>> run = assemble("r", [Span("t", "1", "execute_tool search", 5, 9, attributes=call)])
+    >>> [step.signature for step in run.steps], run.outcome
+    (['tool:search'], <Outcome.SUCCESS: 0>)
+    """
+    ordered = place(spans, evaluation)
+    if not ordered:
+        raise ValueError(f"run {run_id!r} has no span")
+    outcome, source = _outcome(ordered, declared)
+    return Run(
+        run_id=run_id,
+        agent=_agent(ordered),
+        version=_version(ordered),
+        ticket=_ticket(ordered),
+        start_ns=ordered[0].span.start_ns,
+        last_ns=max(max(found.span.start_ns, found.span.end_ns or 0) for found in ordered),
+        outcome=outcome,
+        source=source,
+        steps=steps(ordered),
+        trace_ids=tuple(dict.fromkeys(found.span.trace_id for found in ordered)),
+    )
+
+
+def _outermost(ordered: Sequence[Placed]) -> list[Placed]:
+    """The outermost agent spans; in one scope a root chain is the agent."""
+    return [
+        found
+        for found in ordered
+        if (found.outermost and found.reading.kind is Kind.AGENT)
+        or (found.depth == 0 and found.reading.root_agent)
+    ]
+
+
+def _agent(ordered: Sequence[Placed]) -> str:
+    names = (
+        *(_own_agent(found) for found in _outermost(ordered)),
+        *(found.reading.agent for found in ordered),
+        *(found.reading.service_name for found in ordered),
+    )
+    return next((name for name in names if name), UNKNOWN_AGENT)
+
+
+def _own_agent(found: Placed) -> str | None:
+    return (found.depth == 0 and found.reading.root_agent) or found.reading.agent
+
+
+def _version(ordered: Sequence[Placed]) -> str | None:
+    versions = (
+        *(found.reading.version for found in _outermost(ordered)),
+        *(found.reading.version for found in ordered),
+        *(found.reading.service_version for found in ordered),
+    )
+    return next((version for version in versions if version), None)
+
+
+def _ticket(ordered: Sequence[Placed]) -> str | None:
+    """The ticket under the foremost key: of an outermost agent span, else of the earliest span."""
+    tickets = [found.reading for found in (*_outermost(ordered), *ordered) if found.reading.ticket]
+    return min(tickets, key=lambda reading: reading.ticket_rank).ticket if tickets else None
+
+
+def _outcome(ordered: Sequence[Placed], declared: Iterable[Declaration]) -> tuple[Outcome, Source]:
+    """The latest declared outcome, else what the span that ended last makes of it."""
+    said = [
+        (found.reading.outcome_ns, Outcome[found.reading.outcome.upper()])
+        for found in ordered
+        if found.reading.outcome is not None
+    ]
+    said.extend((declaration.time_ns, declaration.outcome) for declaration in declared)
+    if said:
+        return max(reversed(said), key=lambda item: item[0])[1], Source.DECLARED
+    ended = [found for found in ordered if found.span.end_ns is not None]
+    if not ended:
+        return Outcome.ABANDONED, Source.INFERRED
+    last = min(ended, key=lambda found: (-(found.span.end_ns or 0), found.depth, found.span.span_id))
+    failed = last.reading.status == Status.ERROR
+    return Outcome.FAILURE if failed else Outcome.SUCCESS, Source.INFERRED

@@ -1,0 +1,12 @@
+"""What a span means: kind, name, agent, session, status, outcome, whoever instrumented it.
+
+Some fifteen instrumentation families write the same three things (a model call, a tool call,
+an agent invocation) under different keys. :mod:`~engine.conventions.table` holds the keys as
+data, and :func:`read` looks a span up in it; only spans as sent are ever stored.
+"""
+
+from engine.conventions.outcomes import OUTCOMES, Evaluation, check
+from engine.conventions.reading import Reading, read, session
+from engine.conventions.table import Kind
+
+__all__ = ["OUTCOMES", "Evaluation", "Kind", "Reading", "check", "read", "session"]
