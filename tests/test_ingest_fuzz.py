@@ -22,11 +22,12 @@ from tests import recordings
 
 KEYS = re.findall(
     r"\w+",
-    "resourceSpans scopeSpans spans scope resource attributes key value stringValue intValue doubleValue boolValue "
-    "arrayValue kvlistValue values traceId spanId parentSpanId name startTimeUnixNano endTimeUnixNano status code "
-    "events low high seconds nanos type trace_id span_id start end outcome run time traj task_id reward role content "
-    "tool_calls function id info simulations messages reward_info termination_reason timestamp usage error requestor "
-    "schema_version steps source message observation results agent uuid sessionId version message",
+    "resourceSpans scopeSpans spans scope resource attributes key value stringValue intValue doubleValue "
+    "boolValue arrayValue kvlistValue values traceId spanId parentSpanId name startTimeUnixNano status code "
+    "endTimeUnixNano events low high seconds nanos type trace_id span_id start end outcome run time traj "
+    "task_id reward role content tool_calls function id info simulations messages reward_info usage error "
+    "termination_reason timestamp requestor schema_version steps source message observation results agent "
+    "uuid sessionId version",
 )
 """Every name that some reader looks for."""
 
@@ -66,8 +67,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bytes, str | Non
         path.write_bytes(content)
         try:
             records = list(read_file(path, format=name))
-        except InputError as error:
-            assert error.file == str(path)
+        except InputError:
             return []
         for record in records:
             assert isinstance(record, Span | Declaration | Refusal)

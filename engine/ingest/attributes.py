@@ -122,7 +122,8 @@ def attributes(value: Any, reasons: list[str]) -> dict[str, Any]:
     Examples
     --------
     >>> reasons: list[str] = []
-    >>> attributes([{"key": "a", "value": {"intValue": "1"}}, {"key": "b", "value": {"intValue": "x"}}], reasons)
+    >>> pairs = [{"key": "a", "value": {"intValue": "1"}}, {"key": "b", "value": {"intValue": "x"}}]
+    >>> attributes(pairs, reasons)
     {'a': 1}
     >>> reasons
     ["attribute b is left out: 'x' is not a number"]

@@ -96,11 +96,16 @@ class _Splitter:
         return bool(self._buffer)
 
     def cut_by(self, line: bytes) -> bool:
-        """Whether a line that opens as the pending document did shows that one to be cut off.
+        """Whether a line that opens an object or array shows the pending document to be cut off.
 
-        In indented JSON nothing inside a document stands as far left as its own bracket; on one
-        line, nothing inside a document begins with its own first key.
+        It does where JSON allows no value to begin. Else, in indented JSON nothing inside a
+        document stands as far left as its own bracket, and on one line, nothing inside a
+        document begins with its own first key.
         """
+        if line.lstrip().startswith((b"{", b"[")) and not self._buffer[-64:].rstrip().endswith(
+            (b"[", b",", b":")
+        ):
+            return True
         opening = _OPENING.match(self._buffer)
         return opening is not None and line.startswith(opening.group(1) or b"{")
 

@@ -162,7 +162,9 @@ def _attributes(value: Mapping[str, Any], name: str, reasons: list[str]) -> dict
 
 
 def _events(value: Mapping[str, Any], reasons: list[str]) -> Iterator[Event]:
-    events = value.get("events") or []
+    events = value.get("events")
+    if events is None:
+        return
     if not isinstance(events, list) or not all(isinstance(event, Mapping) for event in events):
         raise InputError("events is not a list of objects")
     for event in events:

@@ -87,14 +87,11 @@ class Source:
         with ExitStack() as stack:
             raw = stack.enter_context(_Counted(self.path, None if quiet else self.progress))
             stream = stack.enter_context(io.BufferedReader(raw, 1 << 18))
-            if stream.peek(2)[:2] != _GZIP_MAGIC:
-                yield cast(BinaryIO, stream)
-            else:
-                packed = stack.enter_context(gzip.GzipFile(fileobj=stream))
-                yield cast(BinaryIO, stack.enter_context(io.BufferedReader(packed, 1 << 18)))
+            packed = stream.peek(2)[:2] == _GZIP_MAGIC
+            yield cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=stream)) if packed else stream)
 
     def head(self) -> bytes:
-        """The first bytes, at most 1 MiB.
+        """The first bytes, about 1 MiB, or what there is before the file cannot be read on.
 
         Raises
         ------
@@ -103,20 +100,23 @@ class Source:
         """
         if self.path.exists() and not self.path.is_file():
             raise InputError("this is not a regular file", self.name)
+        head = bytearray()
         try:
             with self.open(quiet=True) as stream:
-                head = stream.read(HEAD_BYTES)
+                while len(head) < HEAD_BYTES and (piece := stream.read1(HEAD_BYTES)):  # type: ignore[attr-defined]
+                    head += piece
         except READ_ERRORS as error:
-            raise InputError(describe(error), self.name) from error
+            if not head:
+                raise InputError(describe(error), self.name) from error
         if not head.strip():
             raise InputError("the file is empty", self.name)
-        return head
+        return bytes(head)
 
     def digest(self) -> str:
         """16 hex digits that name the content, compressed or not, as far as it can be read."""
         digest = blake2b(digest_size=8)
         with suppress(*READ_ERRORS), self.open(quiet=True) as stream:
-            while chunk := stream.read(1 << 16):
+            while chunk := stream.read1(1 << 16):  # type: ignore[attr-defined]
                 digest.update(chunk)
         return digest.hexdigest()
 

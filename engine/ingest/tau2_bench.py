@@ -3,9 +3,9 @@
 The agent is ``tau2-<domain>`` with the domain that ``info.environment_info`` names (solo runs of
 a domain are runs of that domain's agent), its version the agent's model, the ticket the task.
 Reward 1 is a success; a run stopped by a limit or by the infrastructure without it is abandoned;
-any other reward is a failure; without a reward nothing is declared. A message's time is the start of its span. The
-customer's own tool calls are shown and are no steps. Of ``info`` only the domain and the
-model are read: its arguments can hold credentials.
+any other reward is a failure; without a reward nothing is declared. A message's time is the
+start of its span. The customer's own tool calls are shown and are no steps. Of ``info`` only the
+domain and the model are read: its arguments can hold credentials.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ABANDONED = {"max_steps", "too_many_errors", "infrastructure_error"}
 
 
 def read(source: Source) -> Iterator[Found]:
-    """Spans of a file; the number counts simulations from 1. A run's id is the file's digest and its index."""
+    """Spans of a file; the number counts simulations from 1. A run's id is the file's digest and index."""
     digest = source.digest()
     index = 0
     with source.open() as stream:

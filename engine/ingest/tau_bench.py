@@ -29,7 +29,7 @@ _REWARD_TOLERANCE = 1e-6
 
 
 def read(source: Source) -> Iterator[Found]:
-    """Spans of a file; the number counts runs from 1. A run's id is the file's digest and its index."""
+    """Spans of a file; the number counts runs from 1. A run's id is the file's digest and index."""
     digest = source.digest()
     with source.open() as stream:
         for index, (_, value) in enumerate(documents(stream)):
