@@ -8,6 +8,7 @@ turned. A path that meets a bound goes on with the mark ``…``.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -40,7 +41,7 @@ def bucket(count: int) -> int:
     >>> [bucket(count) for count in (1, 2, 3, 5, 6, 10, 11, 192)]
     [0, 1, 2, 2, 3, 3, 4, 4]
     """
-    return int(np.searchsorted(BUCKET_STARTS, count, side="right")) - 1
+    return bisect_right(BUCKET_STARTS, count) - 1
 
 
 def clean_name(text: str) -> str:

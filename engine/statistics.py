@@ -5,6 +5,7 @@ NumPy in, NumPy out; no word of the domain. Every function is vectorised.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -56,13 +57,18 @@ def wilson(successes: ArrayLike, support: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def wilson_one(successes: int, support: int) -> tuple[float, float]:
-    """:func:`wilson` of a single proportion, as two floats.
+    """:func:`wilson` of a single proportion, as two floats and without an array's overhead.
 
     >>> [round(bound, 3) for bound in wilson_one(69, 90)]
     [0.669, 0.842]
     """
-    low, high = wilson(successes, support)
-    return float(low), float(high)
+    if not support:
+        return 0.0, 1.0
+    rate = successes / support
+    shrink = 1.0 + Z * Z / support
+    centre = (rate + Z * Z / (2.0 * support)) / shrink
+    spread = Z / shrink * math.sqrt(rate * (1.0 - rate) / support + Z * Z / (4.0 * support * support))
+    return centre - spread if successes else 0.0, centre + spread if successes < support else 1.0
 
 
 def fisher_exact(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> Floats:

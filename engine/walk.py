@@ -14,8 +14,6 @@ from typing import NamedTuple
 from engine.maps import BehaviourMap
 from engine.paths import BUCKET_STARTS, CUT, Fold, Token
 
-BUCKETS = len(BUCKET_STARTS)
-
 
 class Why(Enum):
     """How a walk ended."""
@@ -57,15 +55,17 @@ class Standing(NamedTuple):
 class Index:
     """A map's nodes as dictionaries from a token's text to the child's node.
 
-    A node's dictionary is made when a walk first passes, so a fresh index costs next to nothing
-    and one that is kept walks 63 tokens in microseconds. Threads may share one.
+    A node's dictionary is made when a walk first passes, and what was pooled is remembered: a
+    fresh index costs next to nothing, one that is kept walks 63 tokens in microseconds. It grows
+    no larger than its map, whatever is asked. Threads may share one.
     """
 
-    __slots__ = ("_below", "map")
+    __slots__ = ("_below", "_pooled", "map")
 
     def __init__(self, map: BehaviourMap) -> None:
         self.map = map
         self._below: list[dict[str, int] | None] = [None] * len(map)
+        self._pooled: dict[tuple[int, Token], Standing] = {}
 
     def below(self, node: int) -> dict[str, int]:
         """Children of a node by the text of their token."""
@@ -109,13 +109,19 @@ class Index:
 
     def pool(self, node: int, wanted: Token) -> Standing:
         """The children of a node that a token, still open, may become: its bucket and higher."""
-        known = self.below(node)
-        texts = [str(Token(wanted.signature, bucket)) for bucket in range(wanted.bucket, BUCKETS)]
-        found = tuple(known[text] for text in texts if text in known)
+        known = self._pooled.get((node, wanted))
+        if known is None:
+            known = self._pool(node, wanted)
+            if known.nodes:
+                self._pooled[node, wanted] = known
+        return known
+
+    def _pool(self, node: int, wanted: Token) -> Standing:
+        below, texts = self.below(node), may_become(wanted)
+        found = tuple(below[text] for text in texts if text in below)
         if not found or (len(found) < len(texts) and self.map.cut[node]):
             return self.missing(node)
-        counts = [self._counts(child) for child in found]
-        support, successes = map(sum, zip(*counts, strict=True))
+        support, successes = (sum(counts) for counts in zip(*map(self._counts, found), strict=True))
         return Standing(Why.REACHED, node, int(self.map.depth[node]), found, support, successes)
 
     def missing(self, node: int) -> Standing:
@@ -125,6 +131,15 @@ class Index:
 
     def _counts(self, node: int) -> tuple[int, int]:
         return int(self.map.support[node]), int(self.map.successes[node])
+
+
+def may_become(token: Token) -> list[str]:
+    """Texts of the tokens an open token may still close as.
+
+    >>> may_become(Token("tool:a", 2))
+    ['tool:a×3-5', 'tool:a×6-10', 'tool:a×11+']
+    """
+    return [str(Token(token.signature, bucket)) for bucket in range(token.bucket, len(BUCKET_STARTS))]
 
 
 def stand(index: Index, folds: Sequence[Fold], open_last: bool) -> Standing:

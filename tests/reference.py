@@ -273,7 +273,7 @@ def judge(tree: Tree, samples: Sequence[Sample], sample: Sample, live: bool) -> 
     root = tree[()]
     base = root.rate if root.support else None
     depths = [_odds(stand(tree, read[:d], is_open and d == len(read))) for d in range(1, len(read) + 1)]
-    steps = {} if marked or here.why != "reached" and not live else _next(tree, sample, live)
+    steps = {} if marked or (here.why != "reached" and not live) else _next(tree, sample, live)
     return Verdict(
         _rule(tree, read, here, base, marked),
         here.support,

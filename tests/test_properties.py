@@ -59,6 +59,7 @@ def test_an_interval_contains_its_rate_and_narrows_with_support(counts: tuple[in
     low, high = statistics.wilson_one(10 * successes, 10 * support)
     assert 0 <= wider_low <= low <= successes / support <= high <= wider_high <= 1
     assert high - low < wider_high - wider_low
+    assert (wider_low, wider_high) == statistics.wilson(successes, support)
     assert (wider_low, wider_high) == pytest.approx(reference.wilson(successes, support), abs=1e-12)
 
 
@@ -337,7 +338,7 @@ def test_both_halves_of_one_tree_equal_separate_builds(samples: list[Sample]) ->
     for side in (0, 1):
         apart = reference.grow(s for s in samples if reference.half(s.run_id) == side)
         together = dict(zip(grown(tree), tree.through[side].sum(axis=0).tolist(), strict=True))
-        empty = {place: 0 for place in together}
+        empty = dict.fromkeys(together, 0)
         assert together == empty | {place: node.support for place, node in apart.items()}
 
 
