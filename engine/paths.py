@@ -77,7 +77,7 @@ class Fold(NamedTuple):
     """Consecutive equal signatures with their exact count; the mark has count 0."""
 
     signature: str
-    count: int
+    count: int  # type: ignore[assignment]  # a tuple has a method of that name
 
     @property
     def token(self) -> Token:
