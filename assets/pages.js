@@ -1,4 +1,4 @@
-/* What the pages do in the browser: select a node, keep the URL, load the map, follow the theme. */
+/* What the pages do in the browser: select a node, keep the URL, follow the theme. */
 (function () {
   "use strict";
   const dash = (window.dash_clientside = window.dash_clientside || {});
@@ -7,10 +7,9 @@
   function pick(inTree, inOverview) {
     const context = dash.callback_context;
     const from = context.triggered_id;
-    const unchanged = [dash.no_update, dash.no_update];
     if (from === "tree") return [dash.no_update, inTree];
     if (from === "icicle") return [inOverview, dash.no_update];
-    if (!from || !context.triggered[0].value) return unchanged;
+    if (!from || !context.triggered[0].value) return [dash.no_update, dash.no_update];
     return [from.node, from.node];
   }
 
@@ -20,15 +19,6 @@
     if (!key || url.searchParams.get("node") === key) return;
     url.searchParams.set("node", key);
     window.history.replaceState(window.history.state, "", url);
-  }
-
-  async function loadMap(source) {
-    if (!source) return [dash.no_update, dash.no_update];
-    const response = await fetch(source.url, { headers: { Accept: "application/json" } });
-    if (response.status === 409) window.location.reload();
-    if (!response.ok) return [dash.no_update, dash.no_update];
-    const columns = await response.json();
-    return [columns, columns];
   }
 
   const themeName = () =>
@@ -47,5 +37,5 @@
   new MutationObserver(tellTheme).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", tellTheme);
 
-  dash.forkmap = Object.assign({}, dash.forkmap, { pick, rememberNode, loadMap, figure, title });
+  dash.forkmap = Object.assign({}, dash.forkmap, { pick, rememberNode, figure, title });
 })();

@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from dash import ClientsideFunction, Dash, Input, Output, State, html, no_update
 from flask import Flask
+from waitress import serve as listen
 
 from dashboard import ids, routes, security, urls
 from dashboard.caching import BytesCache
@@ -22,7 +23,18 @@ from engine.builder import TTL_S, Maps
 from engine.errors import ForkmapError
 from engine.store import Store
 
-PAGES = {
+
+class PageModule(Protocol):
+    """The shape of every page's module."""
+
+    def layout(self, service: Service, look: urls.Look) -> Page:
+        """What the page shows of a look."""
+
+    def register(self, app: Dash, service: Service) -> None:
+        """Bind the page's callbacks to an application."""
+
+
+PAGES: dict[str, PageModule] = {
     urls.HOME: home,
     urls.MAP: behaviour,
     urls.RUN: run,
@@ -67,7 +79,7 @@ def create_app(store: Store, settings: Settings = DEFAULTS) -> Dash:
     settings : Settings
         How it runs.
     """
-    server = Flask("forkmap")
+    server: Any = Flask("forkmap")
     app = Dash(
         "forkmap",
         server=server,
@@ -80,7 +92,8 @@ def create_app(store: Store, settings: Settings = DEFAULTS) -> Dash:
     cache = BytesCache(server, settings.cache_folder)
     service = _service(store, settings, cache)
     app.layout = shell()
-    app.validation_layout = html.Div([shell(), behaviour.skeleton(), run.skeleton()])
+    ids_of_pages: Any = html.Div([shell(), behaviour.skeleton(), run.skeleton()])
+    app.validation_layout = ids_of_pages
     _register(app, service)
     routes.register(server, service, cache)
     security.harden(app)
@@ -152,8 +165,6 @@ def serve(app: Dash, host: str, port: int) -> None:
     ForkmapError
         The host is not a loopback address.
     """
-    from waitress import serve as listen
-
     if host not in security.LOOPBACK:
         raise ForkmapError(
             f"The dashboard has no sign-in yet, so it listens on this machine only: 127.0.0.1, not {host}."

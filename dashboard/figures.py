@@ -7,11 +7,11 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dashboard.theme import palette, tone
+from dashboard.theme import Theme, palette, template, tone
 from engine.calibration import Reliability
 from engine.verdicts import Odds
 
-THEMES = ("light", "dark")
+THEMES: tuple[Theme, ...] = ("light", "dark")
 
 
 def themed(draw: Any, *values: Any) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def themed(draw: Any, *values: Any) -> dict[str, Any]:
     return {theme: draw(theme, *values).to_plotly_json() for theme in THEMES}
 
 
-def odds(theme: str, depths: Sequence[Odds], base: float | None, fell_most: int | None) -> go.Figure:
+def odds(theme: Theme, depths: Sequence[Odds], base: float | None, fell_most: int | None) -> go.Figure:
     """Success rate and interval of the runs that came as far, at each depth of a path."""
     known = [(place, each) for place, each in enumerate(depths, 1) if each.rate is not None]
     colours = palette(theme)
@@ -54,7 +54,7 @@ def odds(theme: str, depths: Sequence[Odds], base: float | None, fell_most: int 
     return figure
 
 
-def reliability(theme: str, bins: Sequence[Reliability]) -> go.Figure:
+def reliability(theme: Theme, bins: Sequence[Reliability]) -> go.Figure:
     """Observed against predicted success, with the line on which they are equal."""
     filled = [each for each in bins if each.support]
     colours = palette(theme)
@@ -89,15 +89,7 @@ def _whiskers(middle: Sequence[float], low: Sequence[float], high: Sequence[floa
     }
 
 
-def _frame(figure: go.Figure, theme: str, x: str, y: str) -> None:
-    colours = palette(theme)
-    figure.update_layout(
-        paper_bgcolor=colours.panel,
-        plot_bgcolor=colours.panel,
-        font={"color": colours.ink, "family": "Inter, system-ui, sans-serif", "size": 12},
-        margin={"l": 48, "r": 12, "t": 8, "b": 40},
-        showlegend=False,
-        height=300,
-    )
-    figure.update_xaxes(title=x, gridcolor=colours.line, zeroline=False)
-    figure.update_yaxes(title=y, gridcolor=colours.line, zeroline=False, range=[-2, 102])
+def _frame(figure: go.Figure, theme: Theme, x: str, y: str) -> None:
+    figure.update_layout(template=template(theme), height=300)
+    figure.update_xaxes(title=x)
+    figure.update_yaxes(title=y, range=[-2, 102])

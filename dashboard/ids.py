@@ -18,18 +18,16 @@ NEXT: Final = "next-step"
 
 TREE: Final = "tree"
 ICICLE: Final = "icicle"
-MAP_SOURCE: Final = "map-source"
 NODE_PANEL: Final = "node-panel"
-NODE_KEY: Final = "node-key"
 
 FIGURES: Final = "figures"
 GRAPH: Final = "graph"
 
 
-def pick(place: str, node: Any) -> dict[str, Any]:
-    """Id of a button that selects a node of the map; ``place`` tells equal buttons apart.
+def pick(place: Any, node: Any) -> dict[str, Any]:
+    """Id of a button that selects a node, by its key; ``place`` tells equal buttons apart.
 
-    >>> pick("fork", 12)
-    {'type': 'pick', 'place': 'fork', 'node': 12}
+    >>> pick("fork", "00000000000000ff")
+    {'type': 'pick', 'place': 'fork', 'node': '00000000000000ff'}
     """
     return {"type": "pick", "place": place, "node": node}

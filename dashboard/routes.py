@@ -48,7 +48,7 @@ def column_response(address: str, behaviour: BehaviourMap, cache: Cache) -> Resp
     if response.status_code == 304:
         return response
     packed = _packed(address, behaviour, cache)
-    if "gzip" in request.accept_encodings:
+    if request.accept_encodings.quality("gzip"):
         response.headers["Content-Encoding"] = "gzip"
         response.set_data(packed)
     else:

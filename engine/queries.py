@@ -105,18 +105,10 @@ class AgentLine(NamedTuple):
 def overview(store: Store, tenant: str, now_ns: int, window: Window = DEFAULT_WINDOW) -> list[AgentLine]:
     """Every agent of the tenant; those with runs in the window first, largest first."""
     inside = {summary.agent: summary for summary in store.agents(tenant, window, now_ns)}
-    lines = [
-        AgentLine(inside.get(summary.agent, _empty(summary)), summary)
-        for summary in store.agents(tenant, ALL_TIME, now_ns)
-    ]
+    lines = [AgentLine(inside[summary.agent], summary) for summary in store.agents(tenant, ALL_TIME, now_ns)]
     return sorted(
         lines, key=lambda line: (-line.window.completed, -line.all_time.completed, line.window.agent)
     )
-
-
-def _empty(summary: AgentSummary) -> AgentSummary:
-    counts = ("completed", "successes", "failures", "abandoned", "unknown", "declared", "by_rule", "inferred")
-    return summary._replace(**dict.fromkeys(counts, 0))
 
 
 def examples(

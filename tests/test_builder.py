@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,8 +14,11 @@ import pytest
 from engine.builder import Absent, Building, Failed, Maps, Ready, Request
 from engine.errors import UnknownAgentError
 from engine.runs import SECOND_NS, Cohort, Window
+from engine.store import Store
+from tests.memory_store import MemoryStore
 
 AGENT = Cohort("default", "support-agent")
+STORE: Store = MemoryStore()
 
 
 class DictCache(dict[str, bytes]):
@@ -79,7 +83,7 @@ def cache() -> DictCache:
 
 @pytest.fixture
 def maps(workshop: Workshop, clock: Clock, cache: DictCache) -> Iterator[Maps]:
-    maker = Maps(None, cache, lambda: 7, wall_ns=clock, build=workshop)  # type: ignore[arg-type]
+    maker = Maps(STORE, cache, lambda: 7, wall_ns=clock, build=workshop)
     yield maker
     workshop.gate.set()
     maker.close()
@@ -123,7 +127,8 @@ def test_after_300_seconds_the_stale_value_is_served_while_its_successor_is_buil
     assert maps.get(AGENT) == first._replace(stale=True)
     workshop.gate.set()
     until(lambda: not maps.get(AGENT).stale or None, bool)  # type: ignore[union-attr]
-    assert maps.get(AGENT) == Ready("map 2 of support-agent at 7", clock.now_ns, False)
+    second: Any = maps.get(AGENT)
+    assert second == Ready("map 2 of support-agent at 7", clock.now_ns, False)
     assert len(workshop.started) == 2
 
 
@@ -135,7 +140,7 @@ def test_two_build_at_a_time_and_one_key_only_once(maps: Maps, workshop: Worksho
     until(lambda: workshop.running == 2 or None, bool)
     workshop.gate.set()
     for cohort in cohorts:
-        until(lambda cohort=cohort: maps.get(cohort), Ready)
+        until(partial(maps.get, cohort), Ready)
     assert sorted(request.cohort.agent for request in workshop.started) == list("abcd")
     assert workshop.most_running == 2
 
@@ -149,7 +154,7 @@ def test_a_map_and_a_calibration_of_one_cohort_are_two_values(maps: Maps, worksh
 def test_window_and_view_are_part_of_the_key(maps: Maps, workshop: Workshop) -> None:
     workshop.gate.set()
     for cohort in (AGENT, AGENT._replace(window=Window(0, None)), AGENT._replace(view="tools")):
-        until(lambda cohort=cohort: maps.get(cohort), Ready)
+        until(partial(maps.get, cohort), Ready)
     assert len(workshop.started) == 3
 
 
@@ -174,12 +179,12 @@ def test_an_erasure_forgets_every_value_and_deletes_the_old_entries(
     erasures = [0]
     workshop.gate.set()
     maps = Maps(
-        None,
+        STORE,
         cache,
         lambda: 7,
         wall_ns=clock,
         build=workshop,
-        erasures=lambda: erasures[0],  # type: ignore[arg-type]
+        erasures=lambda: erasures[0],
     )
     until(lambda: maps.get(AGENT), Ready)
     old = set(cache)
@@ -193,7 +198,7 @@ def test_an_erasure_forgets_every_value_and_deletes_the_old_entries(
 def test_two_builders_share_one_cache(maps: Maps, workshop: Workshop, clock: Clock, cache: DictCache) -> None:
     workshop.gate.set()
     first = until(lambda: maps.get(AGENT), Ready)
-    other = Maps(None, cache, lambda: 7, wall_ns=clock, build=workshop)  # type: ignore[arg-type]
+    other = Maps(STORE, cache, lambda: 7, wall_ns=clock, build=workshop)
     assert other.get(AGENT) == first
     other.close()
 
@@ -204,7 +209,7 @@ def test_a_key_claimed_elsewhere_is_not_built_here(workshop: Workshop, cache: Di
         yield False
 
     workshop.gate.set()
-    maps = Maps(None, cache, lambda: 7, build=workshop, claim=taken)  # type: ignore[arg-type]
+    maps = Maps(STORE, cache, lambda: 7, build=workshop, claim=taken)
     assert maps.get(AGENT) == Absent()
     until(lambda: maps.get(AGENT), Absent)
     maps.close()
@@ -212,7 +217,7 @@ def test_a_key_claimed_elsewhere_is_not_built_here(workshop: Workshop, cache: Di
 
 
 def test_a_closed_builder_answers_and_builds_nothing(workshop: Workshop, cache: DictCache) -> None:
-    maps = Maps(None, cache, lambda: 7, build=workshop)  # type: ignore[arg-type]
+    maps = Maps(STORE, cache, lambda: 7, build=workshop)
     maps.close()
     assert maps.get(AGENT) == Absent()
     assert maps.get(AGENT) == Absent()

@@ -8,6 +8,7 @@ from dash import ClientsideFunction, Dash, Input, Output, dcc, html
 from dash.development.base_component import Component
 
 from dashboard import ids
+from dashboard.components.access import aria
 
 
 def chart(figures: dict[str, Any], text: str) -> Component:
@@ -24,7 +25,7 @@ def chart(figures: dict[str, Any], text: str) -> Component:
         id=ids.GRAPH, config={"displayModeBar": False, "responsive": True}, style={"height": "300px"}
     )
     return html.Div(
-        [dcc.Store(id=ids.FIGURES, data=figures), html.Div(graph, role="img", **{"aria-label": text})],
+        [dcc.Store(id=ids.FIGURES, data=figures), html.Div(graph, role="img", **aria(label=text))],
         className="chart",
     )
 

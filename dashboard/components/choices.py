@@ -9,6 +9,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
+from dashboard.components.access import aria
 from dashboard.urls import Look
 from engine.queries import DEFAULT_WINDOW
 from engine.runs import ALL_TIME
@@ -24,12 +25,12 @@ class Choice(NamedTuple):
 
 def switch(label: str, choices: Iterable[Choice]) -> Component:
     """A row of links of which one is the present choice."""
-    return html.Nav([_link(choice) for choice in choices], className="switch", **{"aria-label": label})
+    return html.Nav([_link(choice) for choice in choices], className="switch", **aria(label=label))
 
 
 def _link(choice: Choice) -> Component:
     link = dcc.Link(choice.text, href=choice.href, className="on" if choice.chosen else "")
-    return html.Span(link, **({"aria-current": "true"} if choice.chosen else {}))
+    return html.Span(link, **(aria(current="true") if choice.chosen else {}))
 
 
 def windows(look: Look, page: str) -> Component:
@@ -46,7 +47,9 @@ def _dates(look: Look, page: str, custom: bool) -> Component:
     """A form of two dates; it asks the page itself, so its answer is an address too."""
     known = urls.window_query(look.window) if custom else {}
     hidden = {"agent": look.agent, "run": look.run, "view": "tools" if look.view == "tools" else ""}
-    fields = [dcc.Input(type="hidden", name=name, value=value) for name, value in hidden.items() if value]
+    fields: list[Component] = [
+        dcc.Input(type="hidden", name=name, value=value) for name, value in hidden.items() if value
+    ]
     for name, label in (("from", "From"), ("to", "to")):
         box = dcc.Input(
             type="text", name=name, value=known.get(name, ""), placeholder="2026-01-31", autoComplete="off"

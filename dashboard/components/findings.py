@@ -48,12 +48,12 @@ def _fork(fork: Fork) -> Component:
         [
             html.Span([*_where(fork.path), html.Span(f"−{fork.runs_lost:.0f} runs", className="lost")]),
             html.Span(
-                f"{words.percent(fork.rate)} of {fork.support:,} against "
-                f"{words.percent(fork.sibling_rate)} of {fork.sibling_support:,} · p {_p(fork.p)} · q {_p(fork.q)}",
+                f"{words.percent(fork.rate)} of {fork.support:,} against {words.percent(fork.sibling_rate)} "
+                f"of {fork.sibling_support:,} · p {_p(fork.p)} · q {_p(fork.q)}",
                 className="dim",
             ),
         ],
-        id=ids.pick("fork", fork.node),
+        id=ids.pick("fork", fork.key),
         type="button",
         className="finding fork",
     )
@@ -76,7 +76,7 @@ def _hotspot(spot: Hotspot) -> Component:
                 f"{words.count(spot.visits, 'run')} went on in {len(spot.options)} ways", className="dim"
             ),
         ],
-        id=ids.pick("hotspot", spot.node),
+        id=ids.pick("hotspot", spot.key),
         type="button",
         className="finding hotspot",
         title=explain_hotspot(spot),

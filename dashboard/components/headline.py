@@ -23,7 +23,7 @@ def _wrong(behaviour: BehaviourMap, forks: Sequence[Fork]) -> list[Any]:
     worst = forks[0]
     step = len(worst.path)
     more = (
-        f" {words.count(len(forks) - 1, 'more fatal fork')} {'is' if len(forks) == 2 else 'are'} listed below."
+        f" {words.count(len(forks) - 1, 'more fatal fork')} {'is' if len(forks) == 2 else 'are'} listed."
         if forks[1:]
         else ""
     )
@@ -33,7 +33,7 @@ def _wrong(behaviour: BehaviourMap, forks: Sequence[Fork]) -> list[Any]:
         tokens.step(worst.path[-1]),
         f", step {step}: ",
         html.B(f"{words.percent(worst.rate)} of {worst.support:,} runs that take it succeed"),
-        f", against {words.percent(worst.sibling_rate)} of the {worst.sibling_support:,} that go another way. ",
+        f", against {words.percent(worst.sibling_rate)} of {worst.sibling_support:,} that go another way. ",
         f"That is {words.certainty(worst.q, behaviour.tested)}, and cost about ",
         html.B(f"{words.count(round(worst.runs_lost), 'run')}"),
         f".{examples}{more}",

@@ -9,6 +9,7 @@ from dash import html
 from dash.development.base_component import Component
 
 from dashboard.components import words
+from dashboard.components.access import aria
 from dashboard.theme import tone
 
 
@@ -33,7 +34,7 @@ def bar(rate: Rate, base: float | None) -> Component:
             html.Span(className="whisker-bar", style={"left": _at(rate.low), "width": width}),
             html.Span(className="whisker-point", style={"left": _at(rate.successes / rate.support)}),
         ]
-    return html.Span(parts, className=f"whisker tone{shade}", **{"aria-hidden": "true"})
+    return html.Span(parts, className=f"whisker tone{shade}", **aria(hidden="true"))
 
 
 def _at(share: float) -> str:
@@ -64,7 +65,7 @@ def _line(rate: Rate, base: float | None) -> Component:
     remark = [html.Span(rate.mark, className="badge")] if rate.mark else []
     return html.Tr(
         [
-            html.Th([rate.label, *remark], scope="row"),
+            html.Th(html.Div([html.Span(rate.label), *remark], className="label"), scope="row"),
             html.Td(f"{rate.support:,}", className="number"),
             html.Td(bar(rate, base), className="wide"),
             html.Td(words.percent(share), className="number"),

@@ -7,6 +7,7 @@ from dash.development.base_component import Component
 
 from dashboard import ids, urls
 from dashboard.components import words
+from dashboard.components.access import aria
 from dashboard.urls import Look
 
 POLL_MS = 300
@@ -43,7 +44,7 @@ def _search() -> Component:
     form = html.Form(
         [html.Label("Find", htmlFor=ids.SEARCH, className="unseen"), box], action=urls.GO, method="get"
     )
-    return html.Search([form]) if hasattr(html, "Search") else html.Div([form], role="search")
+    return html.Div(form, role="search")
 
 
 def navigation(path: str, look: Look, agent: str) -> Component:
@@ -55,13 +56,13 @@ def navigation(path: str, look: Look, agent: str) -> Component:
         links.append(("Calibration", urls.calibration_url(here), path == urls.CALIBRATION))
     return html.Nav(
         [dcc.Link("Forkmap", href=urls.HOME, className="logo"), *(_link(*link) for link in links)],
-        **{"aria-label": "Pages"},
+        **aria(label="Pages"),
     )
 
 
 def _link(text: str, href: str, chosen: bool) -> Component:
     link = dcc.Link(text, href=href, className="on" if chosen else "")
-    return html.Span(link, **({"aria-current": "page"} if chosen else {}))
+    return html.Span(link, **(aria(current="page") if chosen else {}))
 
 
 def clock(now_ns: int, frozen: bool) -> str:

@@ -9,6 +9,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
+from dashboard.components.access import aria
 from dashboard.urls import Look
 from engine.builder import Failed
 from engine.errors import UnknownAgentError
@@ -19,7 +20,7 @@ def building(what: str) -> Component:
     """Something that will be there in a moment."""
     return html.Section(
         [
-            html.Div(className="spinner", **{"aria-hidden": "true"}),
+            html.Div(className="spinner", **aria(hidden="true")),
             html.P(f"Building {what}…"),
             html.P("It appears here by itself.", className="dim"),
         ],

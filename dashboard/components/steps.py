@@ -78,7 +78,8 @@ def _span(span: Span) -> Component:
     groups = {"attributes": span.attributes, "resource": span.resource}
     events = {f"event {event.name}": event.attributes for event in span.events}
     lists = [_attributes(name, values) for name, values in (groups | events).items() if values]
-    about = f"{span.status.name.lower()} · span {span.span_id} · trace {span.trace_id} · {span.scope or 'no scope'}"
+    place = f"span {span.span_id} · trace {span.trace_id} · {span.scope or 'no scope'}"
+    about = f"{span.status.name.lower()} · {place}"
     body = lists or [html.P("No attributes.", className="dim")]
     head = html.Summary(
         [html.Span(span.name or "(no name)", className="span-name clip"), html.Span(about, className="dim")]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dash import html
 from dash.development.base_component import Component
 
+from dashboard.components.access import aria
 from engine.paths import BUCKET_TEXTS, MARK, Token, parse_signature
 
 
@@ -30,4 +31,4 @@ def trail(path: Sequence[Token]) -> Component:
     """A path from the start, in one wrapping line."""
     if not path:
         return html.Span("the start, before any step", className="trail")
-    return html.Ol([html.Li(step(token)) for token in path], className="trail", **{"aria-label": "Path"})
+    return html.Ol([html.Li(step(token)) for token in path], className="trail", **aria(label="Path"))

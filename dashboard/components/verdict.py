@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dash import html
 from dash.development.base_component import Component
 
 from dashboard.components import rates, tokens, words
+from dashboard.components.access import aria
 from dashboard.components.rates import Rate
-from engine.verdicts import MIN_BEST_STEP, MIN_HISTORY, Verdict
+from engine.history import MIN_HISTORY
+from engine.verdicts import MIN_BEST_STEP, Verdict
 
 NAMES = {
     "insufficient_history": "Insufficient history",
@@ -24,7 +24,7 @@ def banner(verdict: Verdict) -> Component:
     return html.Section(
         [html.H2(NAMES[verdict.verdict]), html.P(verdict.sentence)],
         className=f"card verdict verdict-{verdict.verdict.replace('_', '-')}",
-        **{"aria-label": "Verdict"},
+        **aria(label="Verdict"),
     )
 
 
@@ -56,8 +56,8 @@ def depths(verdict: Verdict) -> Component:
     return rates.table(lines, verdict.base_rate, "The odds at each step of its path")
 
 
-def _numbered(place: int, step: Component) -> list[Any]:
-    return [html.Span(str(place), className="place"), step]
+def _numbered(place: int, step: Component) -> Component:
+    return html.Span([html.Span(str(place), className="place"), step])
 
 
 def fall_in_words(verdict: Verdict) -> str:

@@ -43,8 +43,6 @@ def skeleton() -> Component:
         [
             TreeGrid(id=ids.TREE),
             Icicle(id=ids.ICICLE),
-            dcc.Store(id=ids.MAP_SOURCE),
-            dcc.Store(id=ids.NODE_KEY),
             html.Div(id=ids.NODE_PANEL),
         ]
     )
@@ -53,9 +51,9 @@ def skeleton() -> Component:
 def _body(behaviour: BehaviourMap, look: Look, built_ns: int, now_ns: int) -> Component:
     found, spots = forks(behaviour), hotspots(behaviour)
     node, lost = chosen(behaviour, look, found)
-    source = {"url": urls.map_data_url(behaviour.cohort, built_ns), "built": str(built_ns)}
+    source, key = urls.map_data_url(behaviour.cohort, built_ns), behaviour.key_text(node)
     completed = behaviour.totals.completed
-    main = [_overview(node), _tree(look, node)] if completed else [_no_runs(look)]
+    main = [_overview(source, key), _tree(source, key, look)] if completed else [_no_runs(look)]
     side = [
         findings.fork_list(behaviour, found),
         html.Section(panel(behaviour, node, look), id=ids.NODE_PANEL, className="card panel"),
@@ -63,8 +61,6 @@ def _body(behaviour: BehaviourMap, look: Look, built_ns: int, now_ns: int) -> Co
     ]
     return html.Div(
         [
-            dcc.Store(id=ids.MAP_SOURCE, data=source),
-            dcc.Store(id=ids.NODE_KEY, data=behaviour.key_text(node)),
             _head(look, behaviour),
             *(states.notice(text) for text in [look.complaint, lost, *stats.caveats(behaviour)] if text),
             headline.headline(behaviour, found, spots),
@@ -95,16 +91,15 @@ def _no_runs(look: Look) -> Component:
     return html.Section([html.P(text), html.P(every)], className="card state")
 
 
-def _overview(node: int) -> Component:
+def _overview(source: str, key: str) -> Component:
     about = "column = step · height = share of runs · colour = 95% interval against the base rate"
     head = html.Div([html.H2("Overview"), html.Span(about, className="dim")], className="card-head")
-    return html.Section([head, Icicle(id=ids.ICICLE, selected=node)], className="card")
+    return html.Section([head, Icicle(id=ids.ICICLE, src=source, selected=key)], className="card")
 
 
-def _tree(look: Look, node: int) -> Component:
-    return html.Section(
-        TreeGrid(id=ids.TREE, selected=node, label=f"Behaviour of {look.agent}"), className="tree"
-    )
+def _tree(source: str, key: str, look: Look) -> Component:
+    tree = TreeGrid(id=ids.TREE, src=source, selected=key, label=f"Behaviour of {look.agent}")
+    return html.Section(tree, className="tree")
 
 
 def chosen(behaviour: BehaviourMap, look: Look, found: tuple[Fork, ...]) -> tuple[int, str]:
@@ -136,27 +131,24 @@ def _through(behaviour: BehaviourMap, node: int) -> list[Example]:
     return lost + won
 
 
-def show_node(service: Service, node: int | None, search: str, source: dict[str, str]) -> tuple[Any, Any]:
-    """A node was selected: its panel, and its key for the URL."""
+def show_node(service: Service, key: str | None, search: str | None) -> Any:
+    """A node was selected: its evidence."""
     look = urls.parse(search)
     answer = service.maps.get(look.cohort(service.tenant))
-    if node is None or not isinstance(answer, Ready):
-        return no_update, no_update
-    if str(answer.built_ns) != source["built"]:
-        text = "The map has been built anew since this page was opened: load it again to see the evidence."
-        return states.notice(text), no_update
-    behaviour = answer.value
-    return panel(behaviour, node, look), behaviour.key_text(node)
+    if not key or not isinstance(answer, Ready):
+        return no_update
+    node = answer.value.find(key)
+    if node is None:
+        return states.notice("The map was built anew and this step is no longer in it: load the page again.")
+    return panel(answer.value, node, look)
 
 
 def register(app: Dash, service: Service) -> None:
     """Selecting a node: from the tree, the overview or a list, into the panel and the URL."""
     app.callback(
         Output(ids.NODE_PANEL, "children"),
-        Output(ids.NODE_KEY, "data"),
         Input(ids.TREE, "selected"),
         State(ids.URL, "search"),
-        State(ids.MAP_SOURCE, "data"),
         prevent_initial_call=True,
     )(partial(show_node, service))
     app.clientside_callback(
@@ -170,12 +162,6 @@ def register(app: Dash, service: Service) -> None:
     )
     app.clientside_callback(
         ClientsideFunction("forkmap", "rememberNode"),
-        Input(ids.NODE_KEY, "data"),
+        Input(ids.TREE, "selected"),
         prevent_initial_call=True,
-    )
-    app.clientside_callback(
-        ClientsideFunction("forkmap", "loadMap"),
-        Output(ids.TREE, "data"),
-        Output(ids.ICICLE, "data"),
-        Input(ids.MAP_SOURCE, "data"),
     )

@@ -51,8 +51,8 @@ def _body(calibration: Calibration, look: Look) -> Component:
 
 
 _HOW = (
-    "Every completed run is predicted after 1, 2, 3, 5, 8, 13, 21 and 34 steps from the half of the runs it is "
-    "not in, by what it had done until then. The Brier score is the mean squared error of these predictions: "
+    "Every completed run is predicted after 1, 2, 3, 5, 8, 13, 21 and 34 steps from the half of the runs it "
+    "is not in, by what it had done until then. The Brier score is the mean squared error of predictions: "
     "0 is perfect. Skill compares it with always saying the average: above 0 the map knows more."
 )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dash import Dash, dcc, html
 from dash.development.base_component import Component
 
@@ -60,7 +62,7 @@ def register(app: Dash, service: Service) -> None:
 def _head(run: Run, look: Look, now_ns: int) -> Component:
     live = is_live(run.source, run.last_ns, now_ns)
     source = "its last activity is under 15 minutes old" if live else words.SOURCES[run.source]
-    facts = [
+    facts: list[Any] = [
         dcc.Link(run.agent, href=urls.map_url(Look(agent=run.agent, window=look.window))),
         *([f"version {run.version}"] if run.version else []),
         *([f"ticket {run.ticket}"] if run.ticket else []),

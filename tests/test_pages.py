@@ -1,0 +1,404 @@
+"""The pages without a browser: what they say of a store, and what the server answers."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dash import Dash
+from dash.development.base_component import Component
+from flask.testing import FlaskClient
+
+from dashboard import app as dashboard_app
+from dashboard import urls
+from dashboard.app import Settings, create_app, find_page, serve, show
+from dashboard.caching import BytesCache
+from dashboard.pages import behaviour as map_page
+from dashboard.service import Page, Service
+from dashboard.urls import Look
+from engine.builder import Maps, Ready
+from engine.errors import ForkmapError
+from engine.runs import ALL_TIME, Cohort, Outcome, Run, Window
+from tests.memory_store import DAY_NS, NOW_NS, MemoryStore, corpus, make_run
+
+AGENT = "support-agent"
+
+
+class DictCache(dict[str, bytes]):
+    """The cache protocol over a dictionary."""
+
+    def set(self, key: str, value: bytes) -> None:
+        self[key] = value
+
+    def delete(self, key: str) -> None:
+        self.pop(key, None)
+
+
+def service_of(runs: list[Run]) -> Service:
+    store = MemoryStore(runs)
+    return Service(store, Maps(store, DictCache(), lambda: NOW_NS), lambda: NOW_NS, frozen=True)
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    made = service_of(corpus())
+    yield made
+    made.maps.close()
+
+
+def settled(service: Service, url: str) -> Page:
+    """The page at a URL once nothing on it is being built."""
+    path, _, search = url.partition("?")
+    deadline = time.monotonic() + 10
+    while (page := find_page(service, path, urls.parse(search))).waiting:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    return page
+
+
+def text(node: Any) -> str:
+    """Everything a component says, in order."""
+    if isinstance(node, Component):
+        return text(getattr(node, "children", None))
+    if isinstance(node, (list, tuple)):
+        return " ".join(part for part in map(text, node) if part)
+    return "" if node is None else str(node)
+
+
+def links(node: Any) -> list[str]:
+    """Every address a component links to."""
+    own = [href] if (href := getattr(node, "href", None)) else []
+    children = getattr(node, "children", node if isinstance(node, (list, tuple)) else None)
+    below = children if isinstance(children, (list, tuple)) else [children]
+    nested = [link for child in below if isinstance(child, (Component, list)) for link in links(child)]
+    return own + nested
+
+
+# --- the agents -----------------------------------------------------------------------------
+
+
+def test_an_empty_store_says_how_to_import() -> None:
+    page = find_page(service_of([]), "/", Look())
+    assert "No runs yet" in text(page.body)
+    assert "forkmap import traces.jsonl" in text(page.body)
+    assert not page.waiting
+
+
+def test_home_waits_for_the_maps_then_shows_fatal_forks(service: Service) -> None:
+    first = find_page(service, "/", Look())
+    assert first.waiting
+    assert first.stamp == "…"
+    page = settled(service, "/")
+    assert page.stamp == "1"
+    assert "support-agent 60 55.0% 42.5–66.9% 1 1 1 minute ago" in text(page.body)
+
+
+def test_an_agent_without_recent_runs_is_linked_to_all_time() -> None:
+    service = service_of([make_run("r", "tool:a", agent="old one", age_ns=40 * DAY_NS)])
+    page = settled(service, "/")
+    assert "no run in the last 30 days: all time" in text(page.body)
+    assert "/map?agent=old+one&window=all" in links(page.body)
+
+
+# --- the map --------------------------------------------------------------------------------
+
+
+def test_a_map_that_is_not_there_yet_is_waited_for(service: Service) -> None:
+    page = find_page(service, "/map", Look(agent=AGENT))
+    assert (page.waiting, page.stamp) == (True, "building")
+    assert "Building the map of support-agent…" in text(page.body)
+
+
+def test_the_headline_says_what_is_wrong_where_how_sure_and_what_next(service: Service) -> None:
+    said = text(settled(service, "/map?agent=support-agent").body)
+    assert (
+        "Runs go wrong at  tool search_orders ×3-5 , step 2:  12.5% of 24 runs that take it succeed "
+        ", against 83.3% of 36 that go another way.  That is very unlikely to be chance, even with 2 "
+        "branches tested, and cost about  17 runs . Compare the two example runs from that point."
+    ) in said
+
+
+def test_the_evidence_of_the_worst_fork_stands_beside_the_tree(service: Service) -> None:
+    page = settled(service, "/map?agent=support-agent")
+    said = text(page.body)
+    assert "24 runs came here: 3 succeeded, 21 failed. 1 live run is here or below now." in said
+    assert "Fisher's exact test gives p = 4.7 × 10⁻⁸, q = 4.7 × 10⁻⁸" in said
+    assert {"/run?run=bad-1", "/run?run=good-1"} <= set(links(page.body))
+
+
+def test_a_link_to_a_node_selects_it(service: Service) -> None:
+    settled(service, "/map?agent=support-agent")
+    answer = service.maps.get(Cohort("default", AGENT))
+    assert isinstance(answer, Ready)
+    root = answer.value.key_text(0)
+    assert "The start" in text(settled(service, f"/map?agent=support-agent&node={root}").body)
+    lost = text(settled(service, "/map?agent=support-agent&node=00000000000000ff").body)
+    assert "is not in the map of this window and view" in lost
+
+
+def test_selecting_a_node_gives_its_evidence(service: Service) -> None:
+    settled(service, "/map?agent=support-agent")
+    answer = service.maps.get(Cohort("default", AGENT))
+    assert isinstance(answer, Ready)
+    root = answer.value.key_text(0)
+    said = text(map_page.show_node(service, root, "?agent=support-agent"))
+    assert "60 runs came here: 33 succeeded, 27 failed." in said
+    lost = text(map_page.show_node(service, "00000000000000ff", "?agent=support-agent"))
+    assert "no longer in it" in lost
+
+
+def test_a_map_without_forks_says_why() -> None:
+    impossible = [make_run(f"a{n}", "tool:a", Outcome.FAILURE) for n in range(5)]
+    impossible += [make_run(f"b{n}", "tool:b", Outcome.FAILURE) for n in range(5)]
+    few = [make_run("a", "tool:a"), make_run("b", "tool:b", Outcome.FAILURE)]
+    alike = [make_run(f"{name}{n}", f"tool:{name}") for name in "ab" for n in range(5)]
+    for runs, reason in (
+        (impossible, "No fatal fork is possible"),
+        (few, "No branch could be tested"),
+        (alike, "No fatal forks: of 2 branches tested none"),
+    ):
+        assert reason in text(settled(service_of(runs), "/map?agent=support-agent").body)
+
+
+def test_a_map_tells_of_cut_paths_and_runs_without_steps() -> None:
+    runs = [make_run("long", " ".join(f"tool:t{n % 2}" for n in range(100))), make_run("none", "")]
+    said = text(settled(service_of(runs), "/map?agent=support-agent").body)
+    assert "1 path went on past 64 tokens or 192 steps: cut at “…”." in said
+    assert "1 run ended without taking any step." in said
+
+
+def test_an_empty_window_leads_to_all_time() -> None:
+    service = service_of([make_run("r", "tool:a", age_ns=40 * DAY_NS)])
+    page = settled(service, "/map?agent=support-agent")
+    assert "No run of support-agent completed in this window (last 30 days)." in text(page.body)
+    assert "/map?agent=support-agent&window=all" in links(page.body)
+
+
+def test_an_unknown_agent_and_an_unreadable_window_are_told(service: Service) -> None:
+    assert "No run of “nobody” is in this store." in text(settled(service, "/map?agent=nobody").body)
+    said = text(settled(service, "/map?agent=support-agent&from=yesterday").body)
+    assert "from=yesterday is no RFC 3339 date or time; the last 30 days are shown." in said
+
+
+def test_names_are_text_whatever_they_look_like() -> None:
+    name = "tool:<img/src=x>[click](javascript:alert)"
+    said = text(settled(service_of([make_run("r", name)]), "/map?agent=support-agent").body)
+    assert "<img/src=x>[click](javascript:alert)" in said
+
+
+# --- one run --------------------------------------------------------------------------------
+
+
+def test_a_run_shows_its_verdict_its_odds_and_its_steps(service: Service) -> None:
+    said = text(settled(service, "/run?run=live-1").body)
+    for part in (
+        "Likely failure 3 of 24 earlier runs on this path succeeded (12.5%, 95% interval 4.3–31.0%)",
+        "The odds fell most at step 2, search_orders×3-5: from 55.0% to 12.5%.",
+        "2 tool search_orders ×3-5 fell most here 24",
+        "5 steps; the first began 2027-01-15 07:59:00 UTC",
+        "5 spans as sent",
+    ):
+        assert part in said
+
+
+def test_a_run_marks_its_best_next_step() -> None:
+    runs = [*corpus(), make_run("fresh", "llm:gpt", age_ns=0)]
+    fresh = runs[-1]
+    live = Run(**{name: getattr(fresh, name) for name in fresh.__struct_fields__} | {"source": 2})
+    said = text(settled(service_of([*runs[:-1], live]), "/run?run=fresh").body)
+    assert "tool search_orders best next step 60" in said
+
+
+def test_a_step_that_is_asked_about_is_judged(service: Service) -> None:
+    said = text(settled(service, "/run?run=live-1&next=tool%3Adelete_all").body)
+    assert "If it goes on with  tool delete_all : novel" in said
+
+
+def test_a_run_links_to_its_place_on_the_map(service: Service) -> None:
+    page = settled(service, "/run?run=bad-1")
+    on_map = next(link for link in links(page.body) if "node=" in link)
+    assert "24 runs came here" in text(settled(service, on_map).body)
+
+
+def test_an_unknown_run_says_what_was_searched_and_what_is_near(service: Service) -> None:
+    page = settled(service, "/run?run=live-12")
+    assert "Nothing in this store is called  live-12 ." in text(page.body)
+    assert "trace ids (with dashes or without)" in text(page.body)
+    assert links(page.body) == ["/run?run=live-1"]
+
+
+# --- calibration and the rest ---------------------------------------------------------------
+
+
+def test_calibration_says_what_predictions_were_worth(service: Service) -> None:
+    said = text(settled(service, "/calibration?agent=support-agent").body)
+    assert "better than assuming the average" in said
+    assert "After steps Predictions Brier Average's Skill" in said
+    assert "Predicted Predictions Mean Observed 95% interval 0–10%" in said
+
+
+def test_an_address_that_is_no_page(service: Service) -> None:
+    assert "Nothing is at  /nowhere ." in text(find_page(service, "/nowhere", Look()).body)
+
+
+def test_a_page_is_redrawn_only_when_something_changed(service: Service) -> None:
+    body, _, clock, title, stamp, done = show(service, "/nowhere", "", None, None)
+    assert "No such page" in text(body)
+    assert (clock, title, done) == (
+        "Demo clock: stands at 2027-01-15 08:00:00 UTC",
+        "No such page · Forkmap",
+        True,
+    )
+    again = show(service, "/nowhere", "", 1, stamp)
+    assert [type(part).__name__ for part in again] == ["NoUpdate"] * 5 + ["bool"]
+
+
+# --- the server -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def app() -> Dash:
+    return create_app(MemoryStore(corpus()))
+
+
+@pytest.fixture
+def client(app: Dash) -> FlaskClient:
+    client: FlaskClient = app.server.test_client()
+    return client
+
+
+def test_every_answer_carries_the_policy(client: FlaskClient) -> None:
+    policy = client.get("/").headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self' 'sha256-")
+    assert "unsafe-inline" not in policy.split("style-src")[0]
+    assert client.get("/go?q=x").headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_the_document_is_in_english_and_names_only_its_own_server(client: FlaskClient) -> None:
+    document = client.get("/").text
+    assert '<html lang="en">' in document
+    assert "http://" not in document
+    assert "https://" not in document
+
+
+def test_another_host_name_is_refused(client: FlaskClient) -> None:
+    assert client.get("/", headers={"Host": "evil.example"}).status_code == 421
+    assert client.get("/", headers={"Host": "[::1]:8050"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("pasted", "leads_to"),
+    [
+        ("live-1", "/run?run=live-1"),
+        ("trace-live-1", "/run?run=live-1"),
+        ("support-agent", "/map?agent=support-agent"),
+        ("t-19", "/found?q=t-19"),
+        ("no such", "/found?q=no+such"),
+    ],
+)
+def test_a_pasted_text_leads_to_what_it_names(client: FlaskClient, pasted: str, leads_to: str) -> None:
+    answer = client.get("/go", query_string={"q": pasted})
+    assert (answer.status_code, answer.headers["Location"]) == (302, leads_to)
+
+
+def test_a_ticket_of_several_runs_lists_them(service: Service) -> None:
+    page = settled(service, "/found?q=t-19")
+    assert "2 runs named “t-19”" in text(page.body)
+    assert links(page.body) == ["/run?run=good-19", "/run?run=bad-19"]
+
+
+def built_map_url(client: FlaskClient) -> str:
+    """Address of the built map's columns, as the map page gives it."""
+    cohort = Cohort("default", AGENT)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        layout = client.post("/_dash-update-component", json=callback_of("/map", "?agent=support-agent")).text
+        if (built := re.search(r"built=(\d+)", layout)) is not None:
+            return urls.map_data_url(cohort, int(built[1]))
+        time.sleep(0.01)
+    raise AssertionError("the map was not built")
+
+
+def callback_of(path: str, search: str) -> dict[str, Any]:
+    """The request that the browser makes for a page."""
+    outputs = [
+        "page.children",
+        "navigation.children",
+        "clock.children",
+        "title.data",
+        "stamp.data",
+        "poll.disabled",
+    ]
+    parts = [dict(zip(("id", "property"), output.split("."), strict=True)) for output in outputs]
+    return {
+        "output": f"..{'...'.join(outputs)}..",
+        "outputs": parts,
+        "inputs": [
+            {"id": "url", "property": "pathname", "value": path},
+            {"id": "url", "property": "search", "value": search},
+            {"id": "poll", "property": "n_intervals", "value": 0},
+        ],
+        "state": [{"id": "stamp", "property": "data", "value": None}],
+        "changedPropIds": ["url.pathname"],
+    }
+
+
+def test_the_columns_come_gzipped_once_and_are_not_sent_again(client: FlaskClient) -> None:
+    url = built_map_url(client)
+    packed = client.get(url, headers={"Accept-Encoding": "gzip"})
+    plain = client.get(url)
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert json.loads(gzip.decompress(packed.data)) == plain.json
+    tag = packed.headers["ETag"]
+    again = client.get(url, headers={"If-None-Match": tag})
+    assert (again.status_code, again.data) == (304, b"")
+    assert client.get(url.replace("built=", "built=1")).status_code == 409
+
+
+def test_two_apps_live_in_one_process() -> None:
+    one = create_app(MemoryStore(corpus())).server.test_client()
+    two = create_app(MemoryStore([make_run("r", "tool:a", agent="another")])).server.test_client()
+    for client, agent in ((one, "support-agent"), (two, "another"), (one, "support-agent")):
+        assert agent in client.post("/_dash-update-component", json=callback_of("/", "")).text
+
+
+def test_built_maps_may_be_kept_in_files(tmp_path: Path) -> None:
+    app = create_app(MemoryStore(corpus()), Settings(cache_folder=tmp_path))
+    built_map_url(app.server.test_client())
+    cache = BytesCache(app.server, tmp_path)
+    cache.set("key", b"value")
+    assert cache.get("key") == b"value"
+    cache.delete("key")
+    assert cache.get("key") is None
+
+
+def test_only_this_machine_is_served(app: Dash) -> None:
+    with pytest.raises(ForkmapError, match=r"this machine only: 127\.0\.0\.1, not 0\.0\.0\.0"):
+        serve(app, "0.0.0.0", 8050)
+
+
+def test_assets_are_found_in_a_checkout() -> None:
+    assert (dashboard_app.assets() / "pages.js").is_file()
+
+
+# --- addresses ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        Look(agent="a/b c", window=ALL_TIME, view="tools", node="00ff"),
+        Look(agent="é×2", window=Window(DAY_NS, 2 * DAY_NS)),
+        Look(agent="a", window=Window(0, 2 * DAY_NS)),
+        Look(agent="a", window=Window(DAY_NS, None)),
+        Look(agent="a"),
+    ],
+)
+def test_a_map_url_restores_what_was_looked_at(look: Look) -> None:
+    assert urls.parse(urls.map_url(look).partition("?")[2]) == look
