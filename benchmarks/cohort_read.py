@@ -15,8 +15,10 @@ from time import perf_counter
 import numpy as np
 
 from engine.runs import ALL_TIME, SECOND_NS, Cohort, Outcome, Run, Source, Step, View
-from engine.store import Store, opening, settling
-from engine.store.sqlite import given_tenant, open_store
+from engine.store import Store, opening
+from engine.store.keys import given_tenant
+from engine.store.sqlite import open_store
+from engine.store.writing import RunWriter
 
 PLACE = Path(__file__).parent / ".cache"
 START_NS = 1_750_000_000_000_000_000
@@ -69,7 +71,7 @@ def make(path: Path, count: int) -> None:
     db = opening.connect(path, read_only=False)
     db.execute("PRAGMA synchronous = OFF")
     db.execute("BEGIN IMMEDIATE")
-    writer = settling.RunWriter(db, given_tenant(db, "default"))
+    writer = RunWriter(db, given_tenant(db, "default"))
     for done, run in enumerate(runs(count), 1):
         writer.write(run)
         if done % 50_000 == 0:

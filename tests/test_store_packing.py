@@ -14,17 +14,10 @@ from engine.paths import CUT, Fold
 from engine.runs import ALL_TIME, Cohort, Declaration, Outcome, Run, Source, Step
 from engine.spans import Event, Span, Status
 from engine.store import Appended, Store
-from engine.store.packing import (
-    MAX_INTEGER,
-    fitted,
-    pack_path,
-    pack_span,
-    pack_steps,
-    unpack_paths,
-    unpack_span,
-    unpack_steps,
-)
+from engine.store.fitting import MAX_INTEGER, fitted
+from engine.store.packing import pack_span, pack_steps, unpack_span, unpack_steps
 from engine.store.sqlite import open_store
+from engine.store.words import pack_path, unpack_paths
 
 NOW = 2_000_000_000_000_000_000
 

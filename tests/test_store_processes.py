@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +11,8 @@ from pathlib import Path
 
 from engine.runs import ALL_TIME, Cohort
 from engine.spans import Span
-from engine.store import Appended
-from engine.store.sqlite import open_store
+from engine.store import Appended, settling
+from engine.store.sqlite import SQLiteStore, open_store
 
 APPEND = """
 import sys
@@ -23,7 +24,8 @@ from engine.store.sqlite import open_store
 path, writer, batches = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 store = open_store(path, create=True)
 for batch in range(batches) if batches else count():
-    spans = [Span(f"{writer}-{batch}", f"s{n}", "n", batch * 1000 + n, batch * 1000 + n + 1) for n in range(20)]
+    at_ns = batch * 1000
+    spans = [Span(f"{writer}-{batch}", f"s{n}", "n", at_ns + n, at_ns + n + 1) for n in range(20)]
     spans.append(Span("shared", f"{writer}-{batch}", "n", 1, 2))
     store.append("default", spans)
     print(batch, flush=True)
@@ -87,37 +89,40 @@ def test_threads_share_a_store(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_reader_sees_a_snapshot_and_holds_no_writer_up(tmp_path: Path) -> None:
-    store = open_store(tmp_path / "runs.sqlite", create=True)
+def test_a_reader_holds_no_writer_up(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    store = open_store(path, create=True)
     store.append("default", [Span("t", "s", "n", 1, 2)])
-    other = open_store(tmp_path / "runs.sqlite")
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    assert reader.execute("SELECT count(*) FROM spans").fetchone() == (1,)
 
-    def append_meanwhile(db: object) -> Appended:
-        return other.append("default", [Span("u", "s", "n", 1, 2)])
+    assert store.append("default", [Span("u", "s", "n", 1, 2)]) == Appended(new=1)
 
-    assert store._read(append_meanwhile) == Appended(new=1)  # type: ignore[attr-defined]
-    assert sorted(store.paths(COHORT, LATER).run_ids) == ["t", "u"]
-    other.close()
+    assert reader.execute("SELECT count(*) FROM spans").fetchone() == (1,)
+    reader.close()
+    assert store.find("default", "u") == ["u"]
     store.close()
 
 
+class Overtaken(SQLiteStore):
+    """A store into which others append, settle and append again while it folds for the first time."""
+
+    def _write_batch(self, tenant: str, folded: settling.Folded) -> int:
+        other = open_store(self.path)
+        if other.append(tenant, [Span("t", "b", "n", 1, 9)]).new:
+            other.settle(tenant)
+            other.append(tenant, [Span("t", "c", "n", 1, 99)])
+        other.close()
+        return super()._write_batch(tenant, folded)
+
+
 def test_what_changes_while_a_batch_is_folded_is_read_again(tmp_path: Path) -> None:
-    """Two processes that settle at once: the slower one must not write what it read before."""
-    store = open_store(tmp_path / "runs.sqlite", create=True)
-    store.append("default", [Span("t", "a", "execute_tool a", 1, 2, attributes={"gen_ai.tool.name": "a"})])
-    other = open_store(tmp_path / "runs.sqlite")
-    write = store._write_batch  # type: ignore[attr-defined]
+    open_store(tmp_path / "runs.sqlite", create=True).close()
+    store = Overtaken(tmp_path / "runs.sqlite")
+    store.append("default", [Span("t", "a", "n", 1, 2)])
 
-    def write_late(tenant: str, folded: object) -> int:
-        if other.append("default", [Span("t", "b", "n", 1, 9)]).new:
-            other.settle("default")
-            other.append("default", [Span("t", "c", "n", 1, 99)])
-        return int(write(tenant, folded))
-
-    store._write_batch = write_late  # type: ignore[attr-defined]
-    store.settle("default")
-
+    assert store.settle("default") == 1
     assert store.run("default", "t").last_ns == 99
     assert store.settle("default") == 0
-    other.close()
     store.close()

@@ -13,7 +13,9 @@ from typing import NamedTuple
 from engine.runs import Declaration
 from engine.spans import Span
 from engine.store import Appended
-from engine.store.packing import bounded, fitted, pack_span, plain
+from engine.store.fitting import bounded, fitted, plain
+from engine.store.keys import traces_of_run
+from engine.store.packing import pack_span
 
 _INSERT = "INSERT INTO spans (trace, span_id, ended, body) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _REPLACE = """
@@ -88,13 +90,3 @@ def declare(db: sqlite3.Connection, tenant: int, declarations: Iterable[Declarat
             new += 1
             touch(db, traces_of_run(db, tenant, row[1]))
     return Appended(new, 0, len(rows) - new)
-
-
-def traces_of_run(db: sqlite3.Connection, tenant: int, run_id: str) -> list[int]:
-    """Numbers of the traces that make up a run, by arrival."""
-    rows = db.execute(
-        "SELECT traces.no FROM runs JOIN traces ON run = runs.no"
-        " WHERE runs.tenant = ? AND run_id = ? ORDER BY traces.no",
-        (tenant, run_id),
-    )
-    return [no for (no,) in rows]

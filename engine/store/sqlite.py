@@ -29,7 +29,8 @@ from engine.store import (
     reading,
     settling,
 )
-from engine.store.packing import plain
+from engine.store.cohort import read_paths
+from engine.store.keys import given_tenant, tenant_number
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -80,7 +81,7 @@ class SQLiteStore:
     def paths(self, cohort: Cohort, now_ns: int, max_runs: int = MAX_RUNS) -> Paths:
         """See :meth:`engine.store.Store.paths`."""
         self.settle(cohort.tenant)
-        return self._read(reading.paths, cohort, now_ns, max_runs)
+        return self._read(read_paths, cohort, now_ns, max_runs)
 
     def run(self, tenant: str, run_id: str) -> Run:
         """See :meth:`engine.store.Store.run`."""
@@ -151,16 +152,8 @@ class SQLiteStore:
             self._idle.append(db)
 
 
-def given_tenant(db: sqlite3.Connection, tenant: str) -> int:
-    """Number of a tenant, given now if it is the first time."""
-    number = reading.tenant_number(db, tenant)
-    if number is None:
-        number = db.execute("INSERT INTO tenants (name) VALUES (?)", (plain(tenant),)).lastrowid
-    return number or 0
-
-
 def _read_batch(db: sqlite3.Connection, tenant: str) -> settling.Folded | None:
-    number = reading.tenant_number(db, tenant)
+    number = tenant_number(db, tenant)
     return None if number is None else settling.read_batch(db, number)
 
 

@@ -1,0 +1,105 @@
+"""Writing runs: a row, and a packed path in each view."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from engine.paths import fold
+from engine.runs import Run
+from engine.store.fitting import bounded
+from engine.store.packing import pack_steps
+from engine.store.schema import VIEWS
+from engine.store.words import MAX_SIGNATURES, pack_path
+
+
+class RunWriter:
+    """Writes run and path rows inside one transaction; what it looks up it remembers."""
+
+    def __init__(self, db: sqlite3.Connection, tenant: int) -> None:
+        self._db, self._tenant = db, tenant
+        self._agents: dict[str, int] = {}
+        self._signatures: dict[str, int] = {}
+
+    def write(self, run: Run) -> int:
+        """Write a run and its paths in place of what was there; the run's number."""
+        self._remove_paths(run.run_id)
+        agent = self._agent(run.agent)
+        start_ns, last_ns = bounded(run.start_ns), bounded(run.last_ns)
+        (number,) = self._db.execute(
+            "INSERT INTO runs (tenant, run_id, agent, version, ticket, start_ns, last_ns, outcome, source,"
+            " step_count, steps) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (tenant, run_id) DO UPDATE SET agent = excluded.agent, version = excluded.version,"
+            " ticket = excluded.ticket, start_ns = excluded.start_ns, last_ns = excluded.last_ns,"
+            " outcome = excluded.outcome, source = excluded.source, step_count = excluded.step_count,"
+            " steps = excluded.steps RETURNING no",
+            (
+                self._tenant,
+                run.run_id,
+                agent,
+                run.version,
+                run.ticket,
+                start_ns,
+                last_ns,
+                run.outcome,
+                run.source,
+                len(run.steps),
+                pack_steps(run.steps, run.trace_ids),
+            ),
+        ).fetchone()
+        self._db.executemany(
+            "INSERT INTO paths (agent, view, start_ns, run, last_ns, source, run_id, ticket, path)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (agent, view, start_ns, number, last_ns, run.source, run.run_id, run.ticket, path)
+                for view, path in enumerate(self._paths(run))
+            ],
+        )
+        return int(number)
+
+    def remove(self, run_id: str) -> None:
+        """Remove a run that has lost its last trace."""
+        self._remove_paths(run_id)
+        self._db.execute("DELETE FROM runs WHERE tenant = ? AND run_id = ?", (self._tenant, run_id))
+
+    def _remove_paths(self, run_id: str) -> None:
+        key = self._db.execute(
+            "SELECT agent, start_ns, no FROM runs WHERE tenant = ? AND run_id = ?", (self._tenant, run_id)
+        ).fetchone()
+        if key:
+            self._db.executemany(
+                "DELETE FROM paths WHERE agent = ? AND view = ? AND start_ns = ? AND run = ?",
+                [(key[0], view, *key[1:]) for view in range(len(VIEWS))],
+            )
+
+    def _paths(self, run: Run) -> tuple[bytes, bytes]:
+        """The packed path in each view."""
+        signatures = [step.signature for step in run.steps]
+        tools = [signature for signature in signatures if not signature.startswith("llm:")]
+        numbers = {signature: self._signature(signature) for signature in dict.fromkeys(signatures)}
+        return pack_path(fold(signatures), numbers, run), pack_path(fold(tools), numbers, run)
+
+    def _agent(self, name: str) -> int:
+        if name not in self._agents:
+            key = self._tenant, name
+            self._db.execute("INSERT INTO agents (tenant, name) VALUES (?, ?) ON CONFLICT DO NOTHING", key)
+            row = self._db.execute("SELECT no FROM agents WHERE tenant = ? AND name = ?", key)
+            self._agents[name] = row.fetchone()[0]
+        return self._agents[name]
+
+    def _signature(self, signature: str) -> int:
+        if signature not in self._signatures:
+            key = self._tenant, signature
+            found = "SELECT number FROM signatures WHERE tenant = ? AND signature = ?"
+            row = self._db.execute(found, key).fetchone()
+            self._signatures[signature] = row[0] if row else self._number(signature)
+        return self._signatures[signature]
+
+    def _number(self, signature: str) -> int:
+        """Give a signature the tenant's next number; once they are used up, all others are one."""
+        last = "SELECT coalesce(max(number), 0) FROM signatures WHERE tenant = ?"
+        number = int(self._db.execute(last, (self._tenant,)).fetchone()[0]) + 1
+        if number > MAX_SIGNATURES:
+            return MAX_SIGNATURES
+        text = signature if number < MAX_SIGNATURES else "other:?"
+        self._db.execute("INSERT INTO signatures VALUES (?, ?, ?)", (self._tenant, number, text))
+        return number
