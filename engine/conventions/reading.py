@@ -181,6 +181,8 @@ def _name_of_span(kind: Kind, name: str) -> str:
 
 
 def _agent(kind: Kind, name: str, given: str | None, attributes: Mapping[str, Any]) -> str | None:
+    if (own := text(attributes.get(table.AGENT_KEY))) is not None:
+        return clean_name(own)
     if kind is Kind.AGENT:
         if given is not None or ("*" not in name and name != "?" and name not in table.NAMELESS_AGENTS):
             return name
@@ -191,7 +193,7 @@ def _agent(kind: Kind, name: str, given: str | None, attributes: Mapping[str, An
 
 
 def _root_agent(span: Span, kind: Kind) -> str | None:
-    if span.scope != table.ROOT_CHAIN_SCOPE or kind is not Kind.OTHER:
+    if span.scope != table.ROOT_CHAIN_SCOPE or kind is not Kind.OTHER or table.AGENT_KEY in span.attributes:
         return None
     name = _name_of_span(kind, span.name)
     return None if name == "?" or name.startswith(table.NAMELESS_CHAINS) else name

@@ -131,6 +131,8 @@ PSEUDO_TOOLS = frozenset({"(merged tools)"})
 
 # --- names ---------------------------------------------------------------------------------
 
+AGENT_KEY = "forkmap.agent"
+"""Names the agent of the run, whatever else its spans say."""
 AGENT_KEYS = _keys("gen_ai.agent.name", "agent.name", "agent_name", "lk.agent_name")
 """Name of the agent, on a span of any kind."""
 WORKFLOW_KEYS = _keys("gen_ai.workflow.name", "traceloop.workflow.name")
