@@ -14,6 +14,7 @@ from engine.errors import InputError
 from engine.ingest import FORMATS, Refusal, read_file
 from engine.ingest.detect import of_head
 from engine.ingest.source import Source
+from engine.runs import assemble
 from engine.spans import Span
 from tests import recordings
 
@@ -123,12 +124,21 @@ def test_a_digest_names_the_content(tmp_path: Path) -> None:
     assert len(one) == 16
 
 
-def test_the_agent_can_be_named(tmp_path: Path) -> None:
-    path = tmp_path / "chat.json"
-    path.write_text(json.dumps(recordings.CHAT))
-    agents = {
-        record.attributes.get("forkmap.agent")
-        for record in read_file(path, agent="front-desk")
-        if isinstance(record, Span)
-    }
-    assert agents == {"front-desk"}
+def test_an_outcome_that_is_none_is_named_and_the_span_kept(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text(
+        json.dumps(recordings.FORKMAP_SPAN | {"attributes": {"session.outcome": "great", "a": 1}})
+    )
+    refusal, span = read_file(path)
+    assert isinstance(span, Span)
+    assert span.attributes == {"a": 1}
+    assert isinstance(refusal, Refusal)
+    assert (refusal.line, refusal.reason[:47]) == (1, "span 1: session.outcome 'great' is left out: al")
+
+
+@pytest.mark.parametrize("name", ONE_LINE)
+def test_the_agent_can_be_named(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "file.json"
+    path.write_text(json.dumps(ONE_LINE[name]))
+    spans = [record for record in read_file(path, agent="front-desk") if isinstance(record, Span)]
+    assert assemble("r", spans).agent == "front-desk"

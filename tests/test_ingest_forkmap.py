@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from engine.conventions import OUTCOMES
 from engine.ingest import Refusal, read_file
-from engine.ingest.forkmap_jsonl import EVENT_FIELDS, OUTCOME_FIELDS, OUTCOME_NAMES, SPAN_FIELDS
+from engine.ingest.forkmap_jsonl import EVENT_FIELDS, OUTCOME_FIELDS, SPAN_FIELDS
 from engine.runs import Declaration, Outcome
 from engine.spans import Event, Span, Status
 from tests.recordings import FORKMAP_OUTCOME, FORKMAP_SPAN
@@ -55,10 +56,10 @@ def test_the_least_that_a_span_needs(tmp_path: Path) -> None:
     assert read(tmp_path, least) == [Span("t", "s", "", START_NS)]
 
 
-@pytest.mark.parametrize(("name", "outcome"), OUTCOME_NAMES.items())
-def test_synonyms_of_outcomes(tmp_path: Path, name: str, outcome: Outcome) -> None:
+@pytest.mark.parametrize(("name", "outcome"), OUTCOMES.items())
+def test_synonyms_of_outcomes(tmp_path: Path, name: str, outcome: str) -> None:
     (declared,) = read(tmp_path, FORKMAP_OUTCOME | {"outcome": name.upper()})
-    assert declared.outcome == outcome
+    assert declared.outcome.name.lower() == outcome
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_a_bad_span_is_refused_with_its_line(tmp_path: Path, changes: dict[str, 
     [
         ({"run": None}, "run is missing"),
         ({"time": None}, "time is missing"),
-        ({"outcome": "great"}, f"outcome 'great' is none of {', '.join(OUTCOME_NAMES)}"),
+        ({"outcome": "great"}, f"outcome 'great' is none of {', '.join(OUTCOMES)}"),
     ],
 )
 def test_a_bad_outcome_is_refused_with_its_line(tmp_path: Path, changes: dict[str, Any], reason: str) -> None:
@@ -118,7 +119,5 @@ def test_the_documented_example_is_read_whole(tmp_path: Path) -> None:
 def test_every_field_and_outcome_is_documented() -> None:
     page = FORMATS_PAGE.read_text()
     assert [
-        name
-        for name in (*SPAN_FIELDS, *OUTCOME_FIELDS, *EVENT_FIELDS, *OUTCOME_NAMES)
-        if f"`{name}`" not in page
+        name for name in (*SPAN_FIELDS, *OUTCOME_FIELDS, *EVENT_FIELDS, *OUTCOMES) if f"`{name}`" not in page
     ] == []

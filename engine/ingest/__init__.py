@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
+from engine.conventions import AGENT_KEY, check
 from engine.errors import InputError
 from engine.ingest import (
     agentpile,
@@ -39,8 +40,6 @@ _READERS: dict[str, Callable[[Source], Iterator[Found]]] = {
     "openai-chat": agentpile.read_chat,
     "claude-code": agentpile.read_claude_code,
 }
-AGENT_KEY = "forkmap.agent"
-"""Attribute that names the agent of a run, whatever else its spans say."""
 FORMATS = tuple(_READERS)
 """Names of the formats."""
 
@@ -94,9 +93,17 @@ def _records(source: Source, found: Iterator[Found], agent: str | None) -> Itera
         for line, item in found:
             if isinstance(item, Refused):
                 yield Refusal(source.name, line, item.reason)
-            elif agent is not None and isinstance(item, Span):
-                yield structs.replace(item, attributes={**item.attributes, AGENT_KEY: agent})
+            elif isinstance(item, Span):
+                span, reasons = check(item)
+                yield from (
+                    Refusal(source.name, line, f"span {item.span_id}: {reason}") for reason in reasons
+                )
+                yield span if agent is None else _of_agent(span, agent)
             else:
                 yield item
     except READ_ERRORS as error:
         yield Refusal(source.name, line, describe(error))
+
+
+def _of_agent(span: Span, agent: str) -> Span:
+    return structs.replace(span, attributes={**span.attributes, AGENT_KEY: agent})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from engine.conventions import OUTCOMES
 from engine.errors import InputError
 from engine.ingest.attributes import attributes
 from engine.ingest.documents import lines
@@ -31,17 +32,6 @@ OUTCOME_FIELDS = ("type", "run", "outcome", "time", "by")
 EVENT_FIELDS = ("name", "time", "attributes")
 MAX_ID_CHARACTERS = 256
 _STATUS_NAMES = {"unset": Status.UNSET, "ok": Status.OK, "error": Status.ERROR}
-OUTCOME_NAMES = {
-    "success": Outcome.SUCCESS,
-    "succeeded": Outcome.SUCCESS,
-    "ok": Outcome.SUCCESS,
-    "failure": Outcome.FAILURE,
-    "failed": Outcome.FAILURE,
-    "error": Outcome.FAILURE,
-    "abandoned": Outcome.ABANDONED,
-    "cancelled": Outcome.ABANDONED,
-}
-"""Outcomes and their synonyms."""
 
 
 def read(source: Source) -> Iterator[Found]:
@@ -104,14 +94,10 @@ def _span(value: Mapping[str, Any], reasons: list[str]) -> Span:
 
 def _outcome(value: Mapping[str, Any]) -> Declaration:
     name = _text(value, "outcome")
-    if name.lower() not in OUTCOME_NAMES:
-        raise InputError(f"outcome {cut(name, 60)!r} is none of {', '.join(OUTCOME_NAMES)}")
-    return Declaration(
-        _id(value, "run"),
-        OUTCOME_NAMES[name.lower()],
-        _time(value, "time"),
-        _text(value, "by"),
-    )
+    outcome = OUTCOMES.get(name.lower())
+    if outcome is None:
+        raise InputError(f"outcome {cut(name, 60)!r} is none of {', '.join(OUTCOMES)}")
+    return Declaration(_id(value, "run"), Outcome[outcome.upper()], _time(value, "time"), _text(value, "by"))
 
 
 def _id(value: Mapping[str, Any], name: str) -> str:
