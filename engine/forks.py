@@ -119,21 +119,13 @@ def hotspots(behaviour: BehaviourMap) -> tuple[Hotspot, ...]:
 
 
 def _hotspot(behaviour: BehaviourMap, node: int) -> Hotspot:
-    taken = {child: _token(behaviour, child) for child in behaviour.children(node).tolist()}
     options = tuple(
-        (token, int(behaviour.support[child])) for child, token in taken.items() if token.signature != MARK
+        (_token(behaviour, child), int(behaviour.support[child]))
+        for child in behaviour.children(node).tolist()
+        if _token(behaviour, child).signature != MARK
     )
-    bits = float(behaviour.entropy_bits[node])
-    path = behaviour.path(node)
-    return Hotspot(node, behaviour.key_text(node), path, _visits(behaviour, node, taken), bits, options)
-
-
-def _visits(behaviour: BehaviourMap, node: int, taken: dict[int, Token]) -> int:
-    """Runs that went on with a token, dropped children's included; a mark is none."""
-    kept = [child for child, token in taken.items() if token.signature != MARK]
-    if kept:
-        return int(behaviour.support[kept[0]] + behaviour.sibling_support[kept[0]])
-    return int(behaviour.support[node] - behaviour.ended[node] - behaviour.support[list(taken)].sum())
+    visits, bits = int(behaviour.went_on[node]), float(behaviour.entropy_bits[node])
+    return Hotspot(node, behaviour.key_text(node), behaviour.path(node), visits, bits, options)
 
 
 def explain(fork: Fork) -> str:

@@ -28,7 +28,7 @@ HOTSPOT_BITS = 1.0
 
 _BITS_TOLERANCE = 1e-9
 _FRAME_COLUMNS = (
-    *("parent", "depth", "support", "successes", "abandoned", "ended", "live", "low", "high"),
+    *("parent", "depth", "support", "successes", "abandoned", "ended", "went_on", "live", "low", "high"),
     *("sibling_support", "sibling_successes", "p", "q", "fork", "entropy_bits", "hotspot", "cut"),
 )
 
@@ -69,6 +69,8 @@ class BehaviourMap:
         Completed runs that passed the node, and how many of them ended so.
     ended : int32, shape (nodes,)
         Completed runs whose path ends exactly here.
+    went_on : int32, shape (nodes,)
+        Completed runs that took a token next, dropped children's included; ``…`` is none.
     live : int32, shape (nodes,)
         Live runs whose path stands here or below.
     low, high : float64, shape (nodes,)
@@ -106,6 +108,7 @@ class BehaviourMap:
     successes: Nodes
     abandoned: Nodes
     ended: Nodes
+    went_on: Nodes
     live: Nodes
     low: Floats
     high: Floats
@@ -222,6 +225,7 @@ def build(cohort: Cohort, paths: Paths, now_ns: int, max_nodes: int = MAX_NODES)
         successes=successes,
         abandoned=outcomes[Outcome.ABANDONED],
         ended=tree.ended[order],
+        went_on=comparison.went_on[order],
         live=np.zeros(order.size, np.int32),
         low=low,
         high=high,
@@ -328,6 +332,7 @@ def _by_support(tree: Tree, support: Nodes, kept: Flags) -> Ints:
 
 
 class _Comparison(NamedTuple):
+    went_on: Nodes
     sibling_support: Nodes
     sibling_successes: Nodes
     p: Floats
@@ -363,7 +368,9 @@ def _compare(tree: Tree, support: Nodes) -> _Comparison:
     bits = entropy_bits(parent, support[child], nodes)
     hotspot = (bits >= HOTSPOT_BITS - _BITS_TOLERANCE) & (went_on >= MIN_SUPPORT)
     impossible = int((100 * others_won < FORK_GAP_POINTS * others).sum())
-    return _Comparison(sibling_support, sibling_successes, p, q, fork, bits, hotspot, tested.size, impossible)
+    return _Comparison(
+        went_on, sibling_support, sibling_successes, p, q, fork, bits, hotspot, tested.size, impossible
+    )
 
 
 def _overlay(behaviour: BehaviourMap, paths: Paths) -> Nodes:

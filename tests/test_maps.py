@@ -192,6 +192,12 @@ def test_two_visits_are_no_hotspot() -> None:
     assert hotspots(map_of(("b", "s", 1), ("c", "s", 1))) == ()
 
 
+def test_a_hotspot_that_lost_all_its_children_keeps_its_visits() -> None:
+    behaviour = map_of(("ab", "s", 2), ("ac", "s", 2), ("a", "f", 1), max_nodes=2)
+    (spot,) = hotspots(behaviour)
+    assert (spot.visits, spot.entropy_bits, spot.options) == (4, 1.0, ())
+
+
 def test_a_cut_path_ends_in_a_mark_that_is_no_sibling() -> None:
     long = "ab" * 33
     behaviour = map_of((long, "f", 5), (long[:64], "s", 5), (long[:63] + "z", "s", 5))
