@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from engine.errors import InputError
@@ -40,7 +39,7 @@ def plain(value: Any, depth: int = 0) -> Any:
         return value
     if depth >= MAX_DEPTH:
         raise InputError(f"nested deeper than {MAX_DEPTH}")
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {scrub(str(key)): plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item, depth + 1) for item in value]
@@ -62,7 +61,7 @@ def any_value(value: Any, depth: int = 0) -> Any:
     >>> any_value({"arrayValue": {"values": [{"intValue": "1"}, {"string_value": "a"}]}})
     [1, 'a']
     """
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return plain(value, depth)
     if depth >= MAX_DEPTH:
         raise InputError(f"nested deeper than {MAX_DEPTH}")
@@ -97,7 +96,7 @@ def _real(value: Any) -> float:
 
 
 def _values_of(item: Any) -> list[Any]:
-    values = item.get("values") if isinstance(item, Mapping) else item
+    values = item.get("values") if isinstance(item, dict) else item
     if values is None:
         return []
     if not isinstance(values, list):
@@ -106,7 +105,7 @@ def _values_of(item: Any) -> list[Any]:
 
 
 def _pair(entry: Any, depth: int) -> tuple[str, Any]:
-    if not isinstance(entry, Mapping) or not isinstance(entry.get("key"), str):
+    if not isinstance(entry, dict) or not isinstance(entry.get("key"), str):
         raise InputError(f"{short(entry)} is not a key with a value")
     return scrub(entry["key"]), any_value(entry.get("value"), depth)
 
@@ -130,12 +129,12 @@ def attributes(value: Any, reasons: list[str]) -> dict[str, Any]:
     """
     if value is None:
         return {}
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         read: Any = plain
         entries: list[tuple[Any, Any]] = list(value.items())
     elif isinstance(value, list):
         read = any_value
-        entries = [(e.get("key"), e.get("value")) if isinstance(e, Mapping) else (None, e) for e in value]
+        entries = [(e.get("key"), e.get("value")) if isinstance(e, dict) else (None, e) for e in value]
     else:
         reasons.append(f"attributes are left out: {short(value)} is not a list")
         return {}

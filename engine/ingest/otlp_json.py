@@ -86,7 +86,7 @@ def spans(document: Any) -> Iterator[Span | Refused]:
     >>> second
     Refused(reason='span 2: traceId is missing')
     """
-    if not isinstance(document, Mapping):
+    if not isinstance(document, dict):
         yield Refused(f"a {type(document).__name__} where an object of spans was expected")
     elif document.keys() & _OTHER_SIGNALS or not document:
         return
@@ -123,7 +123,7 @@ def _walk(document: Mapping[str, Any]) -> Iterator[_Raw | Refused]:
 def _walk_block(block: Mapping[str, Any]) -> Iterator[_Raw | Refused]:
     reasons: list[str] = []
     resource = block.get("resource")
-    shared = attributes(resource.get("attributes") if isinstance(resource, Mapping) else None, reasons)
+    shared = attributes(resource.get("attributes") if isinstance(resource, dict) else None, reasons)
     yield from (Refused(f"resource: {reason}") for reason in reasons)
     groups = _objects(block, SCOPE_SPANS) if block.keys() & set(SCOPE_SPANS) else [block]
     for group in groups:
@@ -143,7 +143,7 @@ def _objects(parent: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:
     if not isinstance(items, list):
         return [Refused(f"{names[0]} is not a list")]
     wrong = Refused(f"an entry of {names[0]} is not an object")
-    return [item if isinstance(item, Mapping) else wrong for item in items]
+    return [item if isinstance(item, dict) else wrong for item in items]
 
 
 def _first(item: Mapping[str, Any], names: tuple[str, ...]) -> Any:
@@ -155,7 +155,7 @@ def _first(item: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 def _scope(group: Mapping[str, Any]) -> str:
     scope = _first(group, _SCOPE)
-    return _text(scope.get("name") if isinstance(scope, Mapping) else scope)
+    return _text(scope.get("name") if isinstance(scope, dict) else scope)
 
 
 def _text(value: Any) -> str:
@@ -165,10 +165,10 @@ def _text(value: Any) -> str:
 def _span(raw: _Raw, reasons: list[str]) -> Span:
     item = raw.span
     context = _first(item, CONTEXT)
-    ids = context if isinstance(context, Mapping) else item
+    ids = context if isinstance(context, dict) else item
     kept = attributes(item.get("attributes"), reasons)
     status = item.get("status")
-    if message := _text(_first(status, _MESSAGE) if isinstance(status, Mapping) else None):
+    if message := _text(_first(status, _MESSAGE) if isinstance(status, dict) else None):
         kept.setdefault(STATUS_MESSAGE, message)
     return Span(
         trace_id=_required(hex_id(_first(ids, _TRACE_ID), 16), "traceId"),
@@ -201,7 +201,7 @@ def _parent(item: Mapping[str, Any], reasons: list[str]) -> str | None:
 
 def _status(value: Any, reasons: list[str]) -> Status:
     """Status from ``{code}``, a number, or a name with or without its prefix."""
-    code = _first(value, _STATUS) if isinstance(value, Mapping) else value
+    code = _first(value, _STATUS) if isinstance(value, dict) else value
     if code is None or code == "":
         return Status.UNSET
     name = (optional_text(code) or "?").upper().removeprefix("STATUSCODE.").removeprefix("STATUS_CODE_")

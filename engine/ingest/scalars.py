@@ -6,7 +6,6 @@ import base64
 import binascii
 import re
 import reprlib
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -50,7 +49,7 @@ def integer(value: Any) -> int:
     """
     if isinstance(value, bool):
         raise InputError(f"{value!r} is not a number")
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         low, high = value.get("low"), value.get("high")
         if isinstance(low, int) and isinstance(high, int):
             return (high << 32) + (low & 0xFFFFFFFF)
@@ -95,7 +94,7 @@ def _nanoseconds(value: Any) -> int:
             return _iso_ns(value.strip())
         if isinstance(value, list) and len(value) == 2:
             return integer(value[0]) * 1_000_000_000 + integer(value[1])
-        if isinstance(value, Mapping) and "seconds" in value:
+        if isinstance(value, dict) and "seconds" in value:
             return integer(value["seconds"]) * 1_000_000_000 + integer(value.get("nanos") or 0)
         return integer(value)
     except (InputError, ValueError, OverflowError):
