@@ -1,0 +1,156 @@
+"""What each command does with its parsed arguments; every function returns the exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from dashboard.commands import documents, importing, serving, tables
+from engine import queries
+from engine.errors import ForkmapError, UnknownAgentError
+from engine.maps import BehaviourMap
+from engine.runs import ALL_TIME, Cohort, Window
+from engine.store import Store
+from engine.store.sqlite import open_store
+
+DONE, REFUSED, CANNOT = 0, 1, 2
+"""The exit codes."""
+PIPE_COLUMNS = 200
+"""Width of what is printed where there is no terminal to ask."""
+
+T = TypeVar("T")
+
+
+def demo(asked: Namespace) -> int:
+    """Serve the demo, or write its corpus into a new store."""
+    if asked.load is None:
+        serving.serve_demo(asked.port)
+    else:
+        serving.load_demo(asked.load).close()
+        _console().print(Text(f"The demo corpus is in {tables.plain(str(asked.load))}."))
+    return DONE
+
+
+def serve(asked: Namespace) -> int:
+    """Serve a store."""
+    with _store(asked) as store:
+        serving.serve(store, asked.tenant, asked.now, asked.port)
+    return DONE
+
+
+def import_files(asked: Namespace) -> int:
+    """Import files; what was refused is named on standard error."""
+    errors = _console(stderr=True)
+    with _store(asked, create=True) as store, importing.progress_bar(errors, asked.files) as watch:
+        done = importing.import_files(store, asked.tenant, asked.files, asked.format, asked.agent, watch)
+    if not asked.json:
+        for refusal in done.refusals:
+            print(tables.refusal(refusal), file=sys.stderr)
+    _print(asked, documents.imported, tables.imported, done)
+    if done.unreadable == len(asked.files):
+        return CANNOT
+    return REFUSED if done.refusals else DONE
+
+
+def agents(asked: Namespace) -> int:
+    """List the agents."""
+    with _store(asked) as store:
+        found = store.agents(asked.tenant, _window(asked), _now_ns(asked, store))
+    return _print(asked, documents.agents, tables.agents, found)
+
+
+def about_map(
+    asked: Namespace,
+    document: Callable[[BehaviourMap], Any],
+    table: Callable[[BehaviourMap], RenderableType],
+) -> int:
+    """Build an agent's map and say something about it."""
+    return _print(asked, document, table, _of_cohort(asked, queries.load_map))
+
+
+def calibrate(asked: Namespace) -> int:
+    """Score an agent's predictions."""
+    return _print(
+        asked, documents.calibration, tables.calibration, _of_cohort(asked, queries.load_calibration)
+    )
+
+
+def run(asked: Namespace) -> int:
+    """Judge a run, or the run with a next step."""
+    with _store(asked) as store:
+        now_ns = _now_ns(asked, store)
+        named = queries.find(store, asked.tenant, asked.run, now_ns).run_ids
+        run_id = named[0] if len(named) == 1 else asked.run
+        judged = queries.load_verdict(store, asked.tenant, run_id, now_ns, _window(asked), asked.next)
+    return _print(asked, documents.run, tables.run, judged)
+
+
+def _of_cohort(asked: Namespace, load: Callable[[Store, Cohort, int], T]) -> T:
+    with _store(asked) as store:
+        now_ns = _now_ns(asked, store)
+        try:
+            return load(store, Cohort(asked.tenant, asked.agent, _window(asked), asked.steps), now_ns)
+        except UnknownAgentError as error:
+            known = ", ".join(each.agent for each in store.agents(asked.tenant, ALL_TIME, now_ns)[:10])
+            raise UnknownAgentError(
+                f"{error} {f'These have: {known}.' if known else 'Nobody has.'}"
+            ) from error
+
+
+@contextmanager
+def _store(asked: Namespace, create: bool = False) -> Iterator[Store]:
+    if not create and not asked.store.exists():
+        raise ForkmapError(f"{asked.store} does not exist: forkmap import makes it, --store names another")
+    store = open_store(asked.store, create=create)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _now_ns(asked: Namespace, store: Store) -> int:
+    """The moment of the question: as asked, else the store's own clock, else now."""
+    return next(now for now in (asked.now, store.clock_ns(), time.time_ns()) if now is not None)
+
+
+def _window(asked: Namespace) -> Window:
+    if asked.start is None and asked.end is None:
+        return ALL_TIME if asked.all else queries.DEFAULT_WINDOW
+    if asked.all:
+        raise ForkmapError("--all leaves nothing for --from and --to to say: give either")
+    return Window(asked.start or 0, asked.end)
+
+
+def _print(
+    asked: Namespace, document: Callable[[T], Any], table: Callable[[T], RenderableType], value: T
+) -> int:
+    """Print a value for a program or for a person."""
+    if asked.json:
+        text = json.dumps(document(value), ensure_ascii=False, allow_nan=False, indent=2)
+        sys.stdout.flush()
+        # JSON is UTF-8 whatever the locale; what UTF-8 cannot hold becomes a JSON escape.
+        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
+    else:
+        _console().print(table(value))
+    return DONE
+
+
+class _Console(Console):
+    """Leaves a closed pipe to whoever called."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # The BrokenPipeError that is being handled.
+
+
+def _console(stderr: bool = False) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else PIPE_COLUMNS
+    return _Console(file=stream, width=width, markup=False, highlight=False, emoji=False)

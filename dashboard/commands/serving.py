@@ -1,0 +1,119 @@
+"""``forkmap serve`` and ``forkmap demo``: the dashboard over a store, or over a fresh demo."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from engine import demo
+from engine.errors import ForkmapError
+from engine.store import Store
+from engine.store.sqlite import open_store
+
+HOST = "127.0.0.1"
+PORT = 8050
+"""The port that is tried first; taken ones are passed over."""
+TENANT = "default"
+"""Whose the demo's runs are."""
+_TRIED = 20
+
+
+def serve(store: Store, tenant: str, now_ns: int | None, port: int | None) -> None:
+    """Serve the dashboard over a store until interrupted.
+
+    Parameters
+    ----------
+    now_ns : int or None
+        A clock that stands still; None is the store's own, else the wall clock.
+    port : int or None
+        None is the first free one from 8050.
+
+    Raises
+    ------
+    ForkmapError
+        The port, or every port tried, is taken.
+    """
+    # Dash and Flask take a second to import: only who serves waits for them.
+    from dashboard.app import Settings, create_app
+    from dashboard.app import serve as listen
+
+    clock = None if now_ns is None else lambda: now_ns
+    with _until_told():
+        app = create_app(store, Settings(tenant=tenant, now_ns=clock))
+        chosen = free_port() if port is None else port
+        if not _is_free(chosen):
+            raise ForkmapError(f"port {chosen} is taken or may not be used: choose another with --port")
+        if port is None and chosen != PORT:
+            print(f"Port {PORT} is taken, so this is port {chosen}.", flush=True)
+        print(f"Forkmap is at http://{HOST}:{chosen}/ (Ctrl-C stops it).", flush=True)
+        listen(app, HOST, chosen)
+
+
+def serve_demo(port: int | None) -> None:
+    """Serve the dashboard over the demo corpus, in a store that is gone afterwards."""
+    with TemporaryDirectory(prefix="forkmap-demo-") as folder:
+        store = load_demo(Path(folder) / "demo.sqlite")
+        try:
+            serve(store, TENANT, None, port)
+        finally:
+            store.close()
+
+
+def load_demo(path: Path) -> Store:
+    """Write the demo corpus into a new store.
+
+    Raises
+    ------
+    ForkmapError
+        Something is at the path already.
+    """
+    if path.exists():
+        raise ForkmapError(f"{path} exists already: the demo corpus goes into a new store only")
+    store = open_store(path, create=True)
+    demo.load(store, TENANT)
+    return store
+
+
+def free_port() -> int:
+    """The first free port from 8050.
+
+    Raises
+    ------
+    ForkmapError
+        None of the next 20 is free.
+    """
+    for port in range(PORT, PORT + _TRIED):
+        if _is_free(port):
+            return port
+    raise ForkmapError(f"ports {PORT} to {PORT + _TRIED - 1} are all taken: choose another with --port")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+@contextmanager
+def _until_told() -> Iterator[None]:
+    """Until Ctrl-C or SIGTERM, both of which end it in peace."""
+
+    def stop(number: int, frame: object) -> None:
+        sys.exit(0)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(flush=True)
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,175 @@
+"""What the command prints for people: engine values as tables.
+
+Names of agents, tools and runs are text that anybody may have written: they are shown as
+:class:`rich.text.Text`, never read as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from dashboard.commands.importing import Imported
+from dashboard.components import words
+from engine import calibration as scoring
+from engine.calibration import Calibration
+from engine.forks import explain, explain_hotspot, forks, hotspots, summary
+from engine.ingest import Refusal
+from engine.maps import BehaviourMap, Totals
+from engine.paths import Token
+from engine.queries import Judged
+from engine.statistics import wilson_one
+from engine.store import AgentSummary
+from engine.verdicts import Verdict
+
+MAP_LINES = 40
+"""Nodes of a map that are shown: those most runs passed."""
+
+
+def plain(text: str) -> str:
+    """A text on one line without anything a terminal could obey.
+
+    >>> plain("a\\x1b[31mb")
+    'a�[31mb'
+    """
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+
+
+def refusal(refused: Refusal) -> str:
+    """One refusal on one line: where, and why."""
+    where = f"{refused.file}:{refused.line}" if refused.line else refused.file
+    return plain(f"{where}: {refused.reason}")
+
+
+def imported(done: Imported) -> RenderableType:
+    """What an import did, in a sentence."""
+    counts = f"{done.imported:,} imported, {done.unchanged:,} unchanged, {len(done.refusals):,} refused"
+    return Text(f"{counts}; {words.count(done.runs, 'run')}.")
+
+
+def agents(summaries: Sequence[AgentSummary]) -> RenderableType:
+    """A line an agent."""
+    if not summaries:
+        return Text("No runs in this store yet: forkmap import FILE")
+    table = _table("agent", completed=1, succeeded=1, failed=1, abandoned=1, unknown=1, rate=1, interval=1)
+    for each in summaries:
+        counts = (each.completed, each.successes, each.failures, each.abandoned, each.unknown)
+        table.add_row(Text(each.agent), *map(str, counts), *_odds(each.successes, each.completed))
+    return table
+
+
+def behaviour(map: BehaviourMap) -> RenderableType:
+    """The most travelled part of a map, and what it says about fatal forks."""
+    table = _table("path", runs=1, rate=1, interval=1, marks=0)
+    shown = np.sort(np.lexsort((map.depth, -map.support))[:MAP_LINES])
+    for node in shown.tolist():
+        marks = [f"{map.entropy_bits[node]:.2f} bits"] * bool(map.hotspot[node])
+        marks = ["fatal fork"] * bool(map.fork[node]) + marks
+        name = str(map.tokens[map.token[node]]) if node else "all runs"
+        support = int(map.support[node])
+        table.add_row(
+            Text("  " * int(map.depth[node]) + name),
+            str(support),
+            *_odds(int(map.successes[node]), support),
+            Text(", ".join(marks), style="bold red" if map.fork[node] else "bold"),
+        )
+    left = len(map) - len(shown)
+    more = [Text(f"… and {words.count(left, 'node')} more: --json has them all.")] * bool(left)
+    return Group(_heading(map), table, *more, Text(summary(map)))
+
+
+def findings(map: BehaviourMap) -> RenderableType:
+    """Each fatal fork and each hotspot in a sentence, with its path and its example runs."""
+    parts = [_heading(map), Text(summary(map))]
+    for fork in forks(map):
+        parts += [
+            Text(f"\n{_path(fork.path)}", style="bold red"),
+            Text(f"  {explain(fork)}"),
+            Text(f"  It cost {fork.runs_lost:.0f} runs. Compare {fork.failure} with {fork.success}."),
+        ]
+    for spot in hotspots(map):
+        parts += [Text(f"\n{_path(spot.path) or 'start'}", style="bold"), Text(f"  {explain_hotspot(spot)}")]
+    return Group(*parts)
+
+
+def run(judged: Judged) -> RenderableType:
+    """One run's verdict, the odds along its path and its next steps."""
+    asked = judged.asked or judged.verdict
+    source = "" if asked.source is None else f" ({words.SOURCES[asked.source]})"
+    state = "in flight" if asked.live else f"{words.OUTCOMES[asked.outcome]}{source}"
+    parts: list[RenderableType] = [
+        Text(f"{asked.run_id} · {asked.agent} · {state}", style="bold"),
+        Text(f"{asked.verdict}: {asked.sentence}", style="red" if asked.verdict == "likely_failure" else ""),
+    ]
+    if asked.depths:
+        parts.append(_depths(asked))
+    if asked.next_steps:
+        parts.append(_next_steps(asked))
+    return Group(*parts)
+
+
+def calibration(scores: Calibration) -> RenderableType:
+    """What predictions were worth, by number of steps."""
+    table = _table("after", predicted=1, brier=1, baseline=1, skill=1)
+    for each in scores.depths:
+        table.add_row(
+            words.count(each.steps, "step"),
+            str(each.predicted),
+            *(_score(value) for value in (each.brier, each.baseline_brier)),
+            words.percent(each.skill),
+        )
+    return Group(Text(scoring.sentence(scores)), table)
+
+
+def _table(first: str, **columns: int) -> Table:
+    """A table whose other columns are to the right where 1."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(first, overflow="fold")
+    for name, right in columns.items():
+        table.add_column(name, justify="right" if right else "left", no_wrap=True)
+    return table
+
+
+def _heading(map: BehaviourMap) -> Text:
+    window = words.window(map.cohort.window)
+    return Text(f"{map.cohort.agent} · {window} · {_totals(map.totals)}", style="bold")
+
+
+def _totals(totals: Totals) -> str:
+    ended = f"{totals.successes} of {words.count(totals.completed, 'completed run')} succeeded"
+    rate = totals.successes / totals.completed if totals.completed else None
+    return f"{ended} ({words.percent(rate)}), {totals.unknown} in flight"
+
+
+def _path(path: Sequence[Token]) -> str:
+    return " → ".join(map(str, path))
+
+
+def _odds(successes: int, support: int) -> tuple[str, str]:
+    rate = successes / support if support else None
+    return words.percent(rate), words.interval(*wilson_one(successes, support))
+
+
+def _score(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _depths(verdict: Verdict) -> Table:
+    table = _table("path", runs=1, rate=1, interval=1, note=0)
+    for depth, odds in enumerate(verdict.depths, 1):
+        note = "fell most" if depth == verdict.fell_most else ""
+        table.add_row(Text(str(odds.token)), str(odds.support), *_odds(odds.successes, odds.support), note)
+    return table
+
+
+def _next_steps(verdict: Verdict) -> Table:
+    table = _table("next step", runs=1, rate=1, interval=1, note=0)
+    for each in verdict.next_steps:
+        note = "best" if each.signature == verdict.best_next_step else ""
+        table.add_row(Text(each.signature), str(each.support), *_odds(each.successes, each.support), note)
+    return table
