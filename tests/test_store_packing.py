@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from engine.store.packing import pack_span, pack_steps, unpack_span, unpack_step
 from engine.store.sqlite import open_store
 from engine.store.words import pack_path, unpack_paths
 
+T = TypeVar("T")
 NOW = 2_000_000_000_000_000_000
 
 
@@ -93,6 +95,22 @@ def test_nesting_without_end_is_cut(store: Store) -> None:
     [span] = store.spans("default", "t")
     text = repr(span.attributes["deep"])
     assert text == "[" * 99 + "'…'" + "]" * 99
+
+
+def deeper(frames: int, ask: Callable[[], T]) -> T:
+    """Ask from so many frames further down the stack."""
+    return ask() if frames == 0 else deeper(frames - 1, ask)
+
+
+def test_what_could_be_packed_can_be_read_from_further_down_the_stack(store: Store) -> None:
+    for depth in range(800, 1000, 20):
+        nested: list[Any] = []
+        for _ in range(depth):
+            nested = [nested]
+        tenant = f"nested {depth}"
+        store.append(tenant, [Span("t", "s", "n", 1, 2, attributes={"deep": nested})])
+
+        assert deeper(200, partial(store.settle, tenant)) == 1
 
 
 def test_times_beyond_64_bits_are_held_at_the_edge(store: Store) -> None:

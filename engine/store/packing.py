@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
 
 from engine.runs import Step
 from engine.spans import Event, Span, Status
-from engine.store.fitting import fitted_step
+from engine.store.fitting import fitted, fitted_step
 
 
 class Body(msgspec.Struct, frozen=True, array_like=True):
@@ -62,8 +63,15 @@ def pack_span(span: Span) -> bytes:
 
 
 def unpack_span(trace_id: str, span_id: str, body: bytes) -> Span:
-    """The span again."""
-    kept = _BODY.decode(body)
+    """The span again; one nested so deeply that it could be packed but not read here is cut."""
+    try:
+        return _span(trace_id, span_id, _BODY.decode(body))
+    except RecursionError:
+        with ThreadPoolExecutor(1) as fresh_stack:
+            return fitted(_span(trace_id, span_id, fresh_stack.submit(_BODY.decode, body).result()))
+
+
+def _span(trace_id: str, span_id: str, kept: Body) -> Span:
     return Span(
         trace_id,
         span_id,

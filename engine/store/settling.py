@@ -47,9 +47,12 @@ def read_batch(db: sqlite3.Connection, tenant: int) -> Folded | None:
     left = (_run_id(db, no) for no in spans)
     run_ids = tuple(dict.fromkeys((*keys.values(), *(run_id for run_id in left if run_id is not None))))
     runs = {}
+    came: dict[str, list[int]] = {run_id: [] for run_id in run_ids}
+    for no, key in keys.items():
+        came[key].append(no)
     for run_id in run_ids:
         stayed = [no for no in traces_of_run(db, tenant, run_id) if no not in spans]
-        traces = tuple(sorted((*stayed, *(no for no, key in keys.items() if key == run_id))))
+        traces = tuple(sorted(stayed + came[run_id]))
         runs[run_id] = _fold(db, tenant, run_id, traces, spans), traces
     return Folded(look(db, tenant, spans, run_ids), tuple(spans), runs)
 

@@ -30,6 +30,7 @@ from engine.store import (
     settling,
 )
 from engine.store.cohort import read_paths
+from engine.store.fitting import bounded
 from engine.store.keys import given_tenant, tenant_number
 
 P = ParamSpec("P")
@@ -112,7 +113,7 @@ class SQLiteStore:
     def set_clock(self, now_ns: int) -> None:
         """See :meth:`engine.store.Store.set_clock`."""
         with self._writing() as db:
-            db.execute("INSERT OR REPLACE INTO meta VALUES ('clock_ns', ?)", (now_ns,))
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('clock_ns', ?)", (bounded(now_ns),))
 
     def close(self) -> None:
         """See :meth:`engine.store.Store.close`."""
