@@ -11,7 +11,7 @@ import numpy as np
 from engine.forks import Fork, Hotspot, explain, explain_hotspot, forks, hotspots, summary
 from engine.maps import BehaviourMap, build
 from engine.paths import CUT, Paths, Token, fold, half
-from engine.runs import Cohort, Outcome, Source
+from engine.runs import Cohort, Source
 
 COHORT = Cohort("default", "agent")
 Row = tuple[str, str, int]
@@ -238,4 +238,3 @@ def test_totals_state_the_mix_of_sources() -> None:
     source = np.array([Source.DECLARED, Source.INFERRED, Source.RULE, Source.INFERRED], np.uint8)
     totals = build(COHORT, replace(paths, source=source), 0).totals
     assert (totals.declared, totals.by_rule, totals.inferred, totals.unknown) == (1, 1, 1, 1)
-    assert Outcome.UNKNOWN == 3
