@@ -9,9 +9,10 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from engine.conventions import Evaluation, Kind, session
+from engine.placing import Placed, place
 from engine.spans import Span, Status
-from engine.steps import Placed, place, steps
 from engine.steps import Step as Step
+from engine.steps import steps
 
 SECOND_NS = 1_000_000_000
 LIVE_NS = 15 * 60 * SECOND_NS
@@ -175,12 +176,13 @@ def assemble(
     ordered = place(spans, evaluation)
     if not ordered:
         raise ValueError(f"run {run_id!r} has no span")
+    outermost = [found for found in ordered if _is_outermost_agent(found)]
     outcome, source = _outcome(ordered, declared)
     return Run(
         run_id=run_id,
-        agent=_agent(ordered),
-        version=_version(ordered),
-        ticket=_ticket(ordered),
+        agent=_agent(outermost, ordered),
+        version=_version(outermost, ordered),
+        ticket=_ticket(outermost, ordered),
         start_ns=ordered[0].span.start_ns,
         last_ns=max(max(found.span.start_ns, found.span.end_ns or 0) for found in ordered),
         outcome=outcome,
@@ -190,41 +192,34 @@ def assemble(
     )
 
 
-def _outermost(ordered: Sequence[Placed]) -> list[Placed]:
-    """The outermost agent spans; in one scope a root chain is the agent."""
-    return [
-        found
-        for found in ordered
-        if (found.outermost and found.reading.kind is Kind.AGENT)
-        or (found.depth == 0 and found.reading.root_agent)
-    ]
+def _is_outermost_agent(found: Placed) -> bool:
+    """Whether it is an agent span with none above, or the root chain that is one in its scope."""
+    is_agent = found.reading.kind is Kind.AGENT and found.outermost
+    return is_agent or (found.depth == 0 and found.reading.root_agent is not None)
 
 
-def _agent(ordered: Sequence[Placed]) -> str:
-    names = (
-        *(_own_agent(found) for found in _outermost(ordered)),
-        *(found.reading.agent for found in ordered),
-        *(found.reading.service_name for found in ordered),
-    )
-    return next((name for name in names if name), UNKNOWN_AGENT)
+def _agent(outermost: Sequence[Placed], ordered: Sequence[Placed]) -> str:
+    for found in outermost:
+        root_agent = found.reading.root_agent if found.depth == 0 else None
+        if name := root_agent or found.reading.agent:
+            return name
+    for found in ordered:
+        if found.reading.agent:
+            return found.reading.agent
+    services = (found.reading.service_name for found in ordered)
+    return next((name for name in services if name), UNKNOWN_AGENT)
 
 
-def _own_agent(found: Placed) -> str | None:
-    return (found.depth == 0 and found.reading.root_agent) or found.reading.agent
+def _version(outermost: Sequence[Placed], ordered: Sequence[Placed]) -> str | None:
+    for found in (*outermost, *ordered):
+        if found.reading.version:
+            return found.reading.version
+    return next((found.reading.service_version for found in ordered if found.reading.service_version), None)
 
 
-def _version(ordered: Sequence[Placed]) -> str | None:
-    versions = (
-        *(found.reading.version for found in _outermost(ordered)),
-        *(found.reading.version for found in ordered),
-        *(found.reading.service_version for found in ordered),
-    )
-    return next((version for version in versions if version), None)
-
-
-def _ticket(ordered: Sequence[Placed]) -> str | None:
+def _ticket(outermost: Sequence[Placed], ordered: Sequence[Placed]) -> str | None:
     """The ticket under the foremost key: of an outermost agent span, else of the earliest span."""
-    tickets = [found.reading for found in (*_outermost(ordered), *ordered) if found.reading.ticket]
+    tickets = [found.reading for found in (*outermost, *ordered) if found.reading.ticket]
     return min(tickets, key=lambda reading: reading.ticket_rank).ticket if tickets else None
 
 

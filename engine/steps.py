@@ -1,16 +1,15 @@
-"""Which spans of a run are its steps, and in which order."""
+"""Which spans of a run are its steps, each call counted once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from engine.conventions import Evaluation, Kind, Reading, read
-from engine.spans import Span, Status
-
-Key = tuple[str, str]
+from engine.conventions import Kind, Reading
+from engine.placing import Placed
+from engine.spans import Status
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True):
@@ -24,81 +23,6 @@ class Step(msgspec.Struct, frozen=True, array_like=True):
     error: bool
     input_tokens: int | None
     output_tokens: int | None
-
-
-class Placed(msgspec.Struct, frozen=True, eq=False):
-    """A span in its run.
-
-    Attributes
-    ----------
-    depth : int
-        Ancestors it has in the run; 0 for a root, for an absent parent and in a cycle.
-    caller : Placed or None
-        The nearest span above it that is a model, tool or agent call.
-    outermost : bool
-        Whether no agent span is above it.
-    """
-
-    span: Span
-    reading: Reading
-    depth: int
-    caller: Placed | None
-    outermost: bool
-
-    @property
-    def order(self) -> tuple[int, int, str, str, str]:
-        """What a run's spans are ordered by."""
-        span, reading = self.span, self.reading
-        return span.start_ns, self.depth, f"{reading.kind}:{reading.name}", span.span_id, span.trace_id
-
-
-def place(spans: Iterable[Span], evaluation: Evaluation) -> list[Placed]:
-    """Read every span of a run, find what it hangs from, and put them in order.
-
-    A span given twice counts once: the last copy, unless that is open and an earlier one has ended.
-    """
-    known: dict[Key, Span] = {}
-    for span in spans:
-        key = span.trace_id, span.span_id
-        if span.end_ns is not None or key not in known or known[key].end_ns is None:
-            known[key] = span
-    placed: dict[Key, Placed] = {}
-    for key in known:
-        hanging, ring = _climb(key, known, placed)
-        for at in ring:
-            placed[at] = _below(None, known[at], evaluation)
-        for at in reversed(hanging):
-            placed[at] = _below(placed.get(_parent(known[at])), known[at], evaluation)
-    return sorted(placed.values(), key=lambda found: found.order)
-
-
-def _parent(span: Span) -> Key:
-    return span.trace_id, span.parent_id or ""
-
-
-def _climb(key: Key, known: Mapping[Key, Span], placed: Mapping[Key, Placed]) -> tuple[list[Key], list[Key]]:
-    """The span and all above it that have no place yet, upwards, and the cycle this ends in, if any."""
-    climb: dict[Key, None] = {}
-    while key in known and key not in placed and key not in climb:
-        climb[key] = None
-        key = _parent(known[key])
-    hanging = list(climb)
-    top = hanging.index(key) if key in climb else len(hanging)
-    return hanging[:top], hanging[top:]
-
-
-def _below(parent: Placed | None, span: Span, evaluation: Evaluation) -> Placed:
-    reading = read(span, evaluation)
-    if parent is None:
-        return Placed(span, reading, 0, None, True)
-    kind = parent.reading.kind
-    return Placed(
-        span,
-        reading,
-        parent.depth + 1,
-        parent.caller if kind is Kind.OTHER else parent,
-        parent.outermost and kind is not Kind.AGENT,
-    )
 
 
 class _Call(NamedTuple):
@@ -124,13 +48,23 @@ def steps(ordered: Sequence[Placed]) -> tuple[Step, ...]:
     others = (
         _Call(found, found.reading.name, True, None, None)
         for found in ordered
-        if found.reading.kind is Kind.TOOL or (found.reading.kind is Kind.AGENT and not found.outermost)
+        if found.reading.kind is Kind.TOOL or _is_other_agent(found)
     )
     made = [(call.placed.depth, _step(call)) for call in (*calls, *others)]
-    made.sort(
-        key=lambda item: (item[1].start_ns, item[0], item[1].signature, item[1].span_id, item[1].trace_id)
-    )
+    made.sort(key=_order)
     return tuple(step for _, step in made)
+
+
+def _is_other_agent(found: Placed) -> bool:
+    """Whether it is the span of an agent that this run's agent called."""
+    if found.reading.kind is not Kind.AGENT or found.outermost or found.caller is None:
+        return False
+    return not (found.reading.wrapper and found.caller.reading.kind is Kind.AGENT)
+
+
+def _order(item: tuple[int, Step]) -> tuple[int, int, str, str, str]:
+    depth, step = item
+    return step.start_ns, depth, step.signature, step.span_id, step.trace_id
 
 
 def _step(call: _Call) -> Step:

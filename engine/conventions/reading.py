@@ -40,6 +40,8 @@ class Reading(msgspec.Struct, frozen=True):
         Name of the agent it tells of.
     root_agent : str or None
         Name of the agent if the span turns out to be a root.
+    wrapper : bool
+        Whether it is an agent span that names nobody: inside another agent's it is the same one's.
     version, ticket : str or None
         Agent version; what the run was asked to do.
     ticket_rank : int
@@ -63,6 +65,7 @@ class Reading(msgspec.Struct, frozen=True):
     named: bool = False
     agent: str | None = None
     root_agent: str | None = None
+    wrapper: bool = False
     version: str | None = None
     ticket: str | None = None
     ticket_rank: int = 0
@@ -100,6 +103,7 @@ def read(span: Span, evaluation: Evaluation = _NO_EVALUATION) -> Reading:
     name = clean_name(given) if given is not None else _name_of_span(kind, span.name)
     if kind is Kind.TOOL and name in table.PSEUDO_TOOLS:
         kind = Kind.OTHER
+    wrapper = kind is Kind.AGENT and given is None and ("*" in name or name in table.NAMELESS_AGENTS)
     outcome = declared(span, evaluation)
     rank, ticket = ranked(span, table.TICKET_KEYS) or (0, None)
     found = ranked(span, table.SESSION_KEYS)
@@ -107,8 +111,9 @@ def read(span: Span, evaluation: Evaluation = _NO_EVALUATION) -> Reading:
         kind,
         name,
         given is not None,
-        _agent(kind, name, given, attributes),
-        _root_agent(span, kind),
+        _agent(kind, name, wrapper, attributes),
+        _root_agent(span),
+        wrapper,
         first(attributes, table.VERSION_KEYS) or first(resource, table.VERSION_KEYS),
         ticket,
         rank,
@@ -159,12 +164,12 @@ def _kind(span: Span) -> Kind:
         value = attributes.get(key)
         if value is not None and (kind := kinds.get(word(value))) is not None:
             return kind
-    if any(mark in attributes for mark in table.TOOL_MARKS):
+    if not table.TOOL_MARKS.isdisjoint(attributes):
         return Kind.TOOL
     kinds = table.SPAN_NAMES
     if (kind := kinds.get(span.name) or kinds.get(span.name.partition(" ")[0])) is not None:
         return kind
-    return Kind.LLM if any(mark in attributes for mark in table.MODEL_MARKS) else Kind.OTHER
+    return Kind.OTHER if table.MODEL_MARKS.isdisjoint(attributes) else Kind.LLM
 
 
 @lru_cache(_CACHED_NAMES)
@@ -180,11 +185,11 @@ def _name_of_span(kind: Kind, name: str) -> str:
     return clean_name(_ID.sub("*", name))
 
 
-def _agent(kind: Kind, name: str, given: str | None, attributes: Mapping[str, Any]) -> str | None:
+def _agent(kind: Kind, name: str, wrapper: bool, attributes: Mapping[str, Any]) -> str | None:
     if (own := text(attributes.get(table.AGENT_KEY))) is not None:
         return clean_name(own)
     if kind is Kind.AGENT:
-        if given is not None or ("*" not in name and name != "?" and name not in table.NAMELESS_AGENTS):
+        if not wrapper and name != "?":
             return name
     elif (found := first(attributes, table.AGENT_KEYS)) is not None and not is_id(found):
         return clean_name(found)
@@ -192,17 +197,20 @@ def _agent(kind: Kind, name: str, given: str | None, attributes: Mapping[str, An
     return clean_name(workflow) if workflow and not is_id(workflow) else None
 
 
-def _root_agent(span: Span, kind: Kind) -> str | None:
-    if span.scope != table.ROOT_CHAIN_SCOPE or kind is not Kind.OTHER or table.AGENT_KEY in span.attributes:
+def _root_agent(span: Span) -> str | None:
+    if span.scope != table.ROOT_CHAIN_SCOPE or table.AGENT_KEY in span.attributes:
         return None
-    name = _name_of_span(kind, span.name)
+    if word(span.attributes.get(table.ROOT_CHAIN_KEY)) != table.ROOT_CHAIN:
+        return None
+    name = _name_of_span(Kind.OTHER, span.name)
     return None if name == "?" or name.startswith(table.NAMELESS_CHAINS) else name
 
 
 def _status(span: Span) -> Status:
     attributes = span.attributes
-    failed = span.status == Status.ERROR or any(
-        key in attributes and word(attributes[key]) in words for key, words in table.FAILED.items()
+    failed = span.status == Status.ERROR or (
+        not table.FAILED.keys().isdisjoint(attributes)
+        and any(word(attributes.get(key)) in words for key, words in table.FAILED.items())
     )
     if not failed:
         return span.status

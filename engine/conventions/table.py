@@ -113,7 +113,7 @@ KIND_KEYS: tuple[tuple[str, Mapping[str, Kind]], ...] = (
 ``requestor: user`` marks the calls of a benchmark's simulated customer, who is not the agent.
 """
 
-TOOL_MARKS = ("gen_ai.tool.name", "gen_ai.tool.call.id")
+TOOL_MARKS = frozenset({"gen_ai.tool.name", "gen_ai.tool.call.id"})
 """Without a kind key: a tool call."""
 SPAN_NAMES = _kinds(
     llm="llm_request claude_code.llm_request",
@@ -123,7 +123,9 @@ SPAN_NAMES = _kinds(
     " stt_node tts_node tts_request tts_request_run",
 ) | {"agent run": Kind.AGENT, "running tool": Kind.TOOL}
 """Without either: the span's name, or its first word."""
-MODEL_MARKS = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name", "model", "llm.provider")
+MODEL_MARKS = frozenset(
+    {"gen_ai.request.model", "gen_ai.response.model", "llm.model_name", "llm.provider", "model"}
+)
 """Without any of these: a model call. All other spans are ``other``."""
 
 PSEUDO_TOOLS = frozenset({"(merged tools)"})
@@ -198,7 +200,8 @@ NAMELESS_AGENTS = frozenset(
 )
 """Span names that are the same for every agent of a library: they name nobody."""
 ROOT_CHAIN_SCOPE = "openinference.instrumentation.langchain"
-"""The scope in which an agent is a root span of kind CHAIN, bearing the agent's name."""
+ROOT_CHAIN_KEY, ROOT_CHAIN = "openinference.span.kind", "chain"
+"""In this scope a run's agent is a root span of this kind, bearing the agent's name."""
 NAMELESS_CHAINS = ("Runnable",)
 """Beginnings of chain names that name nobody."""
 
