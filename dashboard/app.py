@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import time
 from collections.abc import Callable
 from functools import partial
@@ -67,6 +68,7 @@ class Settings(NamedTuple):
 
 
 DEFAULTS = Settings()
+_log = logging.getLogger(__name__)
 
 
 def create_app(store: Store, settings: Settings = DEFAULTS) -> Dash:
@@ -155,6 +157,10 @@ def find_page(service: Service, path: str, look: urls.Look) -> Page:
         return PAGES[path].layout(service, look)
     except ForkmapError as error:
         return Page("Not now", states.message("This could not be shown", str(error)))
+    except Exception:  # noqa: BLE001 - a page never ends in a traceback
+        _log.exception("showing %s failed", path)
+        said = "This is a fault of Forkmap, not of your data; its log tells more."
+        return Page("Not now", states.message("This could not be shown", said))
 
 
 def serve(app: Dash, host: str, port: int) -> None:

@@ -14,6 +14,11 @@ from engine.verdicts import Verdict, judge, judge_next
 DEFAULT_WINDOW = Window()
 """The last 30 days, as a symbol."""
 
+SEARCHED = 50
+"""Agents whose runs are searched for names like a text."""
+RECENT = 500
+"""Runs of each that are compared."""
+
 
 class Judged(NamedTuple):
     """A run, its verdict, and the verdict of the next step that was asked about, if any."""
@@ -155,15 +160,18 @@ def find(store: Store, tenant: str, text: str, now_ns: int) -> Found:
 
 
 def near(store: Store, tenant: str, text: str, now_ns: int, limit: int = 5) -> Found:
-    """Names like a text that names nothing: same beginning, or one inside the other."""
+    """Names like a text that names nothing: same beginning, or one inside the other.
+
+    Of the first 50 agents, the latest 500 runs each are compared.
+    """
     text = text.strip().casefold()
     agents = [s.agent for s in store.agents(tenant, ALL_TIME, now_ns)]
-    alike = [row.run_id for agent in agents for row in _recent(store, tenant, agent, now_ns)]
+    alike = [row.run_id for agent in agents[:SEARCHED] for row in _recent(store, tenant, agent, now_ns)]
     return Found(_alike(text, alike, limit), _alike(text, agents, limit))
 
 
 def _recent(store: Store, tenant: str, agent: str, now_ns: int) -> list[RunRow]:
-    return store.runs(Cohort(tenant, agent, ALL_TIME), now_ns, limit=500)
+    return store.runs(Cohort(tenant, agent, ALL_TIME), now_ns, limit=RECENT)
 
 
 def _alike(text: str, names: list[str], limit: int) -> tuple[str, ...]:

@@ -240,7 +240,7 @@ def test_calibration_says_what_predictions_were_worth(service: Service) -> None:
     said = text(settled(service, "/calibration?agent=support-agent").body)
     assert "better than assuming the average" in said
     assert "After steps Predictions Brier Average's Skill" in said
-    assert "Predicted Predictions Mean Observed 95% interval 0–10%" in said
+    assert "Predicted Predictions Mean Observed 95% interval 10–20% 48 11.8% 12.5%" in said
 
 
 def test_an_address_that_is_no_page(service: Service) -> None:

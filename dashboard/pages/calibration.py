@@ -89,12 +89,13 @@ def _bins(bins: tuple[Reliability, ...]) -> Component:
             f"{each.support:,}",
             words.percent(each.predicted_mean),
             words.percent(each.observed),
-            words.interval(each.wilson_low, each.wilson_high) if each.support else "–",
+            words.interval(each.wilson_low, each.wilson_high),
         ]
         for each in bins
+        if each.support
     ]
     heads = ["Predicted", "Predictions", "Mean", "Observed", "95% interval"]
-    return _table("Predicted and observed success, in ten bins", heads, rows)
+    return _table("Predicted and observed success; of ten bins, those with a prediction", heads, rows)
 
 
 def _depths(calibration: Calibration) -> Component:

@@ -16,7 +16,7 @@ from engine.queries import DEFAULT_WINDOW, AgentLine
 from engine.runs import ALL_TIME, Cohort
 from engine.statistics import wilson_one
 
-ASKED = 20
+ASKED = 12
 """Maps requested for the list: those of the agents with most runs."""
 
 HEADS = (

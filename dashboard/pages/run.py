@@ -72,6 +72,7 @@ def _head(run: Run, look: Look, now_ns: int) -> Component:
     return html.Div(
         [
             html.H1(run.run_id, title=run.run_id, className="clip"),
+            html.Button("Copy", type="button", className="copy", **{"data-copy": run.run_id}),
             evidence.state(run, now_ns),
             html.Span(source, className="dim"),
             html.Ul([html.Li(fact) for fact in facts], className="facts"),
