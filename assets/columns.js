@@ -1,0 +1,215 @@
+/* forkmap.columns: a map's columns, what follows from them, and where they come from.
+   The columns are those of dashboard/components/treegrid.py: one value a node, in pre-order. */
+(function () {
+  "use strict";
+  const forkmap = (window.forkmap = window.forkmap || {});
+
+  /* ---- structure: everything that the depths and supports imply, once a map ---------------- */
+
+  const known = new WeakMap();
+
+  /** Structure of a map's columns; the same object for the same columns. */
+  function structure(data) {
+    if (!known.has(data)) known.set(data, derive(data));
+    return known.get(data);
+  }
+
+  function derive(data) {
+    const { depth, support } = data;
+    const nodes = depth.length;
+    const parent = new Int32Array(nodes).fill(-1);
+    const size = new Int32Array(nodes).fill(1);
+    const children = new Int32Array(nodes);
+    const lastAt = [];
+    for (let node = 0; node < nodes; node++) {
+      lastAt[depth[node]] = node;
+      if (node === 0) continue;
+      parent[node] = lastAt[depth[node] - 1];
+      children[parent[node]]++;
+    }
+    for (let node = nodes - 1; node > 0; node--) size[parent[node]] += size[node];
+    const joins = (node) => node > 0 && children[parent[node]] === 1 && support[node] === support[parent[node]];
+    const head = new Int32Array(nodes);
+    const end = new Int32Array(nodes);
+    for (let node = 0; node < nodes; node++) head[node] = joins(node) ? head[parent[node]] : node;
+    for (let node = nodes - 1; node >= 0; node--) {
+      end[node] = children[node] === 1 && joins(node + 1) ? end[node + 1] : node;
+    }
+    return { nodes, parent, size, children, head, end, texts: searchTexts(data), byKey: null };
+  }
+
+  function searchTexts({ kinds, names, buckets }) {
+    return names.map((name, token) => `${kinds[token]}:${name}${buckets[token]}`.toLowerCase());
+  }
+
+  /** The node with that stable key, or -1. */
+  function find(data, key) {
+    const tree = structure(data);
+    if (!tree.byKey) tree.byKey = new Map(data.key.map((each, node) => [each, node]));
+    return tree.byKey.has(key) ? tree.byKey.get(key) : -1;
+  }
+
+  /** The nodes that share a row: a chain of only children with their parent's support. */
+  function chain(data, head) {
+    const { end } = structure(data);
+    return Array.from({ length: end[head] - head + 1 }, (_, place) => head + place);
+  }
+
+  /** The node that selecting a row means: the fatal fork it starts with, else where it leads. */
+  function target(data, head) {
+    return data.fork[head] === undefined ? structure(data).end[head] : head;
+  }
+
+  /* ---- filtering and rows ------------------------------------------------------------------ */
+
+  const FILTERS = {
+    forks: (data, node) => data.fork[node] !== undefined,
+    hotspots: (data, node) => data.hotspot[node] !== undefined,
+    decided: (data, node) => data.tone[node] !== 0,
+  };
+
+  /** Which nodes a query and a filter keep: 2 a hit, 1 above a hit; null if all are kept. */
+  function match(data, query, filter) {
+    const words = (query || "").toLowerCase().split(/\s+/).filter(Boolean);
+    const wanted = FILTERS[filter];
+    if (!words.length && !wanted) return null;
+    const { nodes, parent, texts } = structure(data);
+    const named = texts.map((text) => words.every((word) => text.includes(word)));
+    const keep = new Uint8Array(nodes);
+    const children = new Int32Array(nodes);
+    let hits = 0;
+    for (let node = nodes - 1; node >= 0; node--) {
+      const token = data.token[node];
+      if ((token < 0 ? !words.length : named[token]) && (!wanted || wanted(data, node))) {
+        keep[node] = 2;
+        hits++;
+      }
+      if (!keep[node] || node === 0) continue;
+      children[parent[node]]++;
+      if (!keep[parent[node]]) keep[parent[node]] = 1;
+    }
+    keep[0] = keep[0] || 1;
+    return { keep, children, hits };
+  }
+
+  /** The rows on show, top to bottom: columns of head, level, place among and number of siblings. */
+  function rows(data, isOpen, kept) {
+    const { nodes, parent, size, children, end } = structure(data);
+    const family = kept ? kept.children : children;
+    const shown = { head: [], level: [], place: [], siblings: [], at: new Map() };
+    const places = new Map();
+    const ends = [];
+    let node = 0;
+    while (node < nodes) {
+      while (ends.length && node >= ends[ends.length - 1]) ends.pop();
+      if (kept && !kept.keep[node]) {
+        node += size[node];
+        continue;
+      }
+      const tail = end[node];
+      const above = parent[node];
+      const place = (places.get(above) || 0) + 1;
+      places.set(above, place);
+      shown.at.set(node, shown.head.length);
+      shown.head.push(node);
+      shown.level.push(ends.length);
+      shown.place.push(place);
+      shown.siblings.push(above < 0 ? 1 : family[above]);
+      ends.push(tail + size[tail]);
+      node = family[tail] && isOpen(tail) ? tail + 1 : tail + size[tail];
+    }
+    return shown;
+  }
+
+  /** Nodes that stand open at first: the first two levels, and the way to every fatal fork. */
+  function opening(data) {
+    const { nodes, parent, end } = structure(data);
+    const open = new Uint8Array(nodes);
+    for (let node = 0; node < nodes && node < 1e6; node++) if (data.depth[node] < 2) open[end[node]] = 1;
+    for (const fork of Object.keys(data.fork)) openTo(parent, open, Number(fork));
+    return open;
+  }
+
+  /** Open everything above a node; whether that changed anything. */
+  function openTo(parent, open, node) {
+    let changed = false;
+    for (let above = parent[node]; above >= 0; above = parent[above]) {
+      changed = changed || !open[above];
+      open[above] = 1;
+    }
+    return changed;
+  }
+
+  /* ---- words ------------------------------------------------------------------------------- */
+
+  /** A step's kind, name and repeat bucket; a name that nobody could see is spelt out. */
+  function step(data, node) {
+    const token = data.token[node];
+    if (token < 0) return { kind: "", name: "start", bucket: "" };
+    return { kind: data.kinds[token], name: legible(data.names[token]), bucket: data.buckets[token] };
+  }
+
+  const INVISIBLE = /^[\p{Cf}\p{Z}\p{M}\u115f\u1160\u3164\u2800]*$/u;
+
+  function legible(name) {
+    if (!INVISIBLE.test(name)) return name;
+    return Array.from(name, (sign) => "U+" + sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")).join(" ");
+  }
+
+  /** Per mille as a percentage with one decimal: 544 is 54.4. */
+  const percent = (perMille) => (perMille / 10).toFixed(1);
+
+  const count = (number) => number.toLocaleString("en");
+
+  const TONES = { "-1": "below the base rate", 0: "not told apart from the base rate", 1: "above the base rate" };
+  const toneInWords = (tone) => TONES[Math.sign(tone)];
+
+  /* ---- where columns come from ------------------------------------------------------------- */
+
+  const KEPT_ANSWERS = 4;
+  const answers = new Map();
+
+  /** Columns behind a URL; asked for once, however many components want them. */
+  function load(src) {
+    if (!answers.has(src)) {
+      if (answers.size >= KEPT_ANSWERS) answers.delete(answers.keys().next().value);
+      const answer = ask(src);
+      answers.set(src, answer);
+      answer.catch(() => answers.delete(src));
+    }
+    return answers.get(src);
+  }
+
+  async function ask(src) {
+    const response = await fetch(src, { headers: { Accept: "application/json" } });
+    if (response.ok) return response.json();
+    throw new Error(
+      response.status === 409
+        ? "The map has been built anew since this page was opened. Load the page again."
+        : `The map did not come (the server answered ${response.status}).`
+    );
+  }
+
+  /** React hook: { data } once the columns are there, { error, retry } if they did not come. */
+  function useColumns({ data, src }) {
+    const [answer, setAnswer] = window.React.useState({});
+    const [attempt, setAttempt] = window.React.useState(0);
+    window.React.useEffect(() => {
+      if (!src) return undefined;
+      let wanted = true;
+      load(src).then(
+        (columns) => wanted && setAnswer({ src, data: columns }),
+        (error) => wanted && setAnswer({ src, error: error.message, retry: () => setAttempt((n) => n + 1) })
+      );
+      return () => {
+        wanted = false;
+      };
+    }, [src, attempt]);
+    if (!src) return { data };
+    return answer.src === src ? answer : {};
+  }
+
+  forkmap.columns = {
+    structure, find, chain, target, match, rows, opening, openTo, step, percent, count, toneInWords, load, useColumns,
+  };
+})();
