@@ -12,6 +12,8 @@ from engine.conventions.table import Keys
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 MAX_TOKENS = 2**53
+MAX_NUMBER = 2**64
+"""Numbers beyond are no names and no ids."""
 
 
 def text(value: Any) -> str | None:
@@ -26,7 +28,7 @@ def text(value: Any) -> str | None:
             stripped = _unquoted(stripped)
         return stripped or None
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
+        return str(value) if -MAX_NUMBER < value < MAX_NUMBER else None
     if isinstance(value, list | tuple) and len(value) == 1 and isinstance(value[0], str):
         return text(value[0])
     return None
