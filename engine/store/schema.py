@@ -5,7 +5,8 @@ spans      as sent, clustered by the arrival-ordered number of their trace
 traces     which run a trace belongs to; touched while ``stamp`` and ``settled`` differ
 outcomes   what was declared, all of it, by run id
 runs       one row a run, with its packed steps
-paths      one row a run and view, clustered by cohort and start: a cohort is one range
+paths      one row a run and view, clustered by cohort and start: a cohort is one range;
+           ``names`` and ``path`` lie as :mod:`engine.store.words` joins and parts them
 ========== =============================================================================
 """
 
@@ -65,7 +66,7 @@ CREATE INDEX runs_by_ticket ON runs (tenant, ticket) WHERE ticket IS NOT NULL;
 
 CREATE TABLE paths (
     agent INTEGER NOT NULL, view INTEGER NOT NULL, start_ns INTEGER NOT NULL, run INTEGER NOT NULL,
-    last_ns INTEGER NOT NULL, source INTEGER NOT NULL, run_id TEXT NOT NULL, ticket TEXT, path BLOB NOT NULL,
+    last_ns INTEGER NOT NULL, source INTEGER NOT NULL, names TEXT NOT NULL, path BLOB NOT NULL,
     PRIMARY KEY (agent, view, start_ns, run)
 ) STRICT, WITHOUT ROWID;
 """

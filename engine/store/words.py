@@ -1,11 +1,12 @@
-"""A path as uint32 words, so that many can be read as one array."""
+"""A path as uint32 words, and a run's names as JSON text, so that many can be read at once."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,12 +16,13 @@ from engine.runs import Run
 MAX_SIGNATURES = 2**24 - 2
 """Largest signature number a word holds."""
 _END = 0xFFFFFF00
+_NAMES = msgspec.json.Decoder(tuple[str | None, ...])
 
 
 class PackedPaths(NamedTuple):
     """Many paths as columns: signature number and count of each fold, then what each run has."""
 
-    number: NDArray[np.uint32]
+    number: NDArray[np.intp]
     repeats: NDArray[np.uint8]
     offset: NDArray[np.int64]
     outcome: NDArray[np.uint8]
@@ -55,10 +57,34 @@ def unpack_paths(blob: bytes) -> PackedPaths:
     offset[1:] = ends - np.arange(len(ends))
     two = np.uint8(3)
     return PackedPaths(
-        folds >> np.uint32(8),
+        folds.astype(np.intp) >> 8,
         folds.astype(np.uint8),
         offset,
         kind & two,
         kind >> np.uint8(2) & two,
         kind >> np.uint8(4) & two,
     )
+
+
+def without_last(blob: bytes) -> bytes:
+    """Joined paths without the last of them.
+
+    >>> without_last(bytes.fromhex("12ffffff" "0301000001ffffff")).hex()
+    '12ffffff'
+    """
+    ends = np.flatnonzero(np.frombuffer(blob, "<u4") >= _END)
+    return blob[: 4 * int(ends[-2] + 1)] if len(ends) > 1 else b""
+
+
+def pack_names(run: Run) -> str:
+    """Run id and ticket as the inside of a JSON list, to be joined by commas."""
+    return msgspec.json.encode((run.run_id, run.ticket)).decode()[1:-1]
+
+
+def unpack_names(joined: str) -> tuple[Any, ...]:
+    """Run id and ticket of each row in turn.
+
+    >>> unpack_names('"a",null,"b","t"')
+    ('a', None, 'b', 't')
+    """
+    return _NAMES.decode(f"[{joined}]")

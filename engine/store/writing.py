@@ -9,7 +9,21 @@ from engine.runs import Run
 from engine.store.fitting import bounded
 from engine.store.packing import pack_steps
 from engine.store.schema import VIEWS
-from engine.store.words import MAX_SIGNATURES, pack_path
+from engine.store.words import MAX_SIGNATURES, pack_names, pack_path
+
+_WRITE_RUN = """
+INSERT INTO runs (tenant, run_id, agent, version, ticket, start_ns, last_ns, outcome, source,
+                  step_count, steps)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (tenant, run_id) DO UPDATE SET
+    agent = excluded.agent, version = excluded.version, ticket = excluded.ticket,
+    start_ns = excluded.start_ns, last_ns = excluded.last_ns, outcome = excluded.outcome,
+    source = excluded.source, step_count = excluded.step_count, steps = excluded.steps
+RETURNING no"""
+
+_WRITE_PATH = """
+INSERT INTO paths (agent, view, start_ns, run, last_ns, source, names, path)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 
 
 class RunWriter:
@@ -26,12 +40,7 @@ class RunWriter:
         agent = self._agent(run.agent)
         start_ns, last_ns = bounded(run.start_ns), bounded(run.last_ns)
         (number,) = self._db.execute(
-            "INSERT INTO runs (tenant, run_id, agent, version, ticket, start_ns, last_ns, outcome, source,"
-            " step_count, steps) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (tenant, run_id) DO UPDATE SET agent = excluded.agent, version = excluded.version,"
-            " ticket = excluded.ticket, start_ns = excluded.start_ns, last_ns = excluded.last_ns,"
-            " outcome = excluded.outcome, source = excluded.source, step_count = excluded.step_count,"
-            " steps = excluded.steps RETURNING no",
+            _WRITE_RUN,
             (
                 self._tenant,
                 run.run_id,
@@ -46,13 +55,9 @@ class RunWriter:
                 pack_steps(run.steps, run.trace_ids),
             ),
         ).fetchone()
+        row = start_ns, number, last_ns, run.source, pack_names(run)
         self._db.executemany(
-            "INSERT INTO paths (agent, view, start_ns, run, last_ns, source, run_id, ticket, path)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (agent, view, start_ns, number, last_ns, run.source, run.run_id, run.ticket, path)
-                for view, path in enumerate(self._paths(run))
-            ],
+            _WRITE_PATH, [(agent, view, *row, path) for view, path in enumerate(self._paths(run))]
         )
         return int(number)
 
