@@ -79,7 +79,7 @@ def nothing_found(text: str, alike: Found) -> Component:
     agents = [
         html.Li(dcc.Link(f"agent {name}", href=urls.map_url(Look(agent=name)))) for name in alike.agents
     ]
-    near = [html.H2("Names like it"), html.Ul([*runs, *agents])]
+    near = [html.H2("Names like it"), html.Ul([*runs, *agents], className="found")]
     return html.Section(
         [
             html.H1("Nothing found"),
