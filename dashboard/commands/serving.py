@@ -46,7 +46,7 @@ def serve(store: Store, tenant: str, now_ns: int | None, port: int | None) -> No
     with _until_told():
         app = create_app(store, Settings(tenant=tenant, now_ns=clock))
         chosen = free_port() if port is None else port
-        if not _is_free(chosen):
+        if not is_free(chosen):
             raise ForkmapError(f"port {chosen} is taken or may not be used: choose another with --port")
         if port is None and chosen != PORT:
             print(f"Port {PORT} is taken, so this is port {chosen}.", flush=True)
@@ -88,12 +88,13 @@ def free_port() -> int:
         None of the next 20 is free.
     """
     for port in range(PORT, PORT + _TRIED):
-        if _is_free(port):
+        if is_free(port):
             return port
     raise ForkmapError(f"ports {PORT} to {PORT + _TRIED - 1} are all taken: choose another with --port")
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Whether this machine would let one listen at the port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -18,7 +18,7 @@ from dashboard.commands.importing import Imported
 from dashboard.components import words
 from engine import calibration as scoring
 from engine.calibration import Calibration
-from engine.forks import explain, explain_hotspot, forks, hotspots, summary
+from engine.forks import Fork, explain, explain_hotspot, forks, hotspots, summary
 from engine.ingest import Refusal
 from engine.maps import BehaviourMap, Totals
 from engine.paths import Token
@@ -59,8 +59,10 @@ def agents(summaries: Sequence[AgentSummary]) -> RenderableType:
     table = _table("agent", completed=1, succeeded=1, failed=1, abandoned=1, unknown=1, rate=1, interval=1)
     for each in summaries:
         counts = (each.completed, each.successes, each.failures, each.abandoned, each.unknown)
-        table.add_row(Text(each.agent), *map(str, counts), *_odds(each.successes, each.completed))
-    return table
+        table.add_row(Text(plain(each.agent)), *map(str, counts), *_odds(each.successes, each.completed))
+    older = sum(not each.completed + each.unknown for each in summaries)
+    hint = f"{words.count(older, 'agent')} without a run in this time: --all looks at all time."
+    return Group(table, *[Text(hint)] * bool(older))
 
 
 def behaviour(map: BehaviourMap) -> RenderableType:
@@ -90,7 +92,7 @@ def findings(map: BehaviourMap) -> RenderableType:
         parts += [
             Text(f"\n{_path(fork.path)}", style="bold red"),
             Text(f"  {explain(fork)}"),
-            Text(f"  It cost {fork.runs_lost:.0f} runs. Compare {fork.failure} with {fork.success}."),
+            Text(f"  It cost {fork.runs_lost:.0f} runs. {plain(_examples(fork))}"),
         ]
     for spot in hotspots(map):
         parts += [Text(f"\n{_path(spot.path) or 'start'}", style="bold"), Text(f"  {explain_hotspot(spot)}")]
@@ -103,7 +105,7 @@ def run(judged: Judged) -> RenderableType:
     source = "" if asked.source is None else f" ({words.SOURCES[asked.source]})"
     state = "in flight" if asked.live else f"{words.OUTCOMES[asked.outcome]}{source}"
     parts: list[RenderableType] = [
-        Text(f"{asked.run_id} · {asked.agent} · {state}", style="bold"),
+        Text(plain(f"{asked.run_id} · {asked.agent} · {state}"), style="bold"),
         Text(f"{asked.verdict}: {asked.sentence}", style="red" if asked.verdict == "likely_failure" else ""),
     ]
     if asked.depths:
@@ -137,13 +139,20 @@ def _table(first: str, **columns: int) -> Table:
 
 def _heading(map: BehaviourMap) -> Text:
     window = words.window(map.cohort.window)
-    return Text(f"{map.cohort.agent} · {window} · {_totals(map.totals)}", style="bold")
+    text = f"{plain(map.cohort.agent)} · {window} · {_totals(map.totals)}"
+    return Text(text if map.totals.completed else f"{text}: --all looks at all time", style="bold")
 
 
 def _totals(totals: Totals) -> str:
     ended = f"{totals.successes} of {words.count(totals.completed, 'completed run')} succeeded"
     rate = totals.successes / totals.completed if totals.completed else None
     return f"{ended} ({words.percent(rate)}), {totals.unknown} in flight"
+
+
+def _examples(fork: Fork) -> str:
+    if fork.failure and fork.success:
+        return f"Compare {fork.failure} with {fork.success}."
+    return f"An example is {fork.failure or fork.success}."
 
 
 def _path(path: Sequence[Token]) -> str:

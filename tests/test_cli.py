@@ -1,0 +1,425 @@
+"""The command: its documents, its tables, its exit codes, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+
+from dashboard.cli import main
+from dashboard.commands import serving
+
+FORKMAP = (sys.executable, "-c", "import sys; from dashboard.cli import main; sys.exit(main())")
+NOW = "2026-01-02T09:00:00Z"
+GOOD: tuple[str, ...] = ("llm:m", "tool:find")
+LOOP: tuple[str, ...] = ("llm:m", "tool:find", "tool:find", "tool:find")
+
+
+def span(run: str, number: int, call: str, ticket: str, end: str | None) -> dict[str, Any]:
+    """A step of a run, or with number 0 the run's outer agent span."""
+    kind, _, name = call.partition(":")
+    minute = int(run.removeprefix("r"))
+    start = f"2026-01-0{2 if end is None else 1}T08:{minute:02}:{number:02}Z"
+    found: dict[str, Any] = {"type": "span", "trace_id": run, "span_id": str(number), "name": call}
+    found |= {"start": start, "end": end and start, "parent_id": "0"}
+    found["attributes"] = {"forkmap.kind": kind, "forkmap.name": name, "forkmap.ticket": ticket}
+    return {
+        key: value for key, value in found.items() if value is not None and (key != "parent_id" or number)
+    }
+
+
+def run_lines(run: str, calls: tuple[str, ...], outcome: str | None, ticket: str = "t") -> Iterator[str]:
+    end = None if outcome is None else "ended"
+    for number, call in enumerate(("agent:desk", *calls)):
+        yield json.dumps(span(run, number, call, ticket, end))
+    if outcome:
+        line = {"type": "outcome", "run": run, "outcome": outcome, "time": "2026-01-01T10:00:00Z"}
+        yield json.dumps(line)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four runs that find and succeed, four that search in a loop and do not, one in flight."""
+    ended = [(f"r{number}", GOOD, "success") for number in range(1, 5)]
+    ended += [(f"r{number}", LOOP, "failure") for number in range(5, 8)] + [("r8", LOOP, "abandoned")]
+    lines = [line for run in ended for line in run_lines(*run, ticket=f"t{run[0]}")]
+    lines += run_lines("r50", ("llm:m", "tool:find"), None)
+    path = tmp_path_factory.mktemp("recorded") / "runs.jsonl"
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.fixture(scope="module")
+def store(recorded: Path) -> str:
+    path = recorded.with_name("store.sqlite")
+    assert main(["import", str(recorded), "--store", str(path)]) == 0
+    return str(path)
+
+
+@pytest.fixture
+def ask(store: str, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Ask the store for a document; rates are rounded to four places."""
+
+    def answer(*words: str) -> Any:
+        assert main([*words, "--store", store, "--now", NOW, "--json"]) == 0
+        return json.loads(capsys.readouterr().out, parse_float=lambda text: round(float(text), 4))
+
+    return answer
+
+
+TOTALS = {
+    "completed": 8,
+    "successes": 4,
+    "failures": 3,
+    "abandoned": 1,
+    "unknown": 1,
+    "declared": 8,
+    "by_rule": 0,
+    "inferred": 0,
+    "base_rate": 0.5,
+    "low": 0.2152,
+    "high": 0.7848,
+}
+ALL_WON = {"support": 4, "successes": 4, "low": 0.5101, "high": 1.0}
+ALL_LOST = {"support": 4, "successes": 0, "low": 0.0, "high": 0.4899}
+HALF_WON = {"support": 8, "successes": 4, "low": 0.2152, "high": 0.7848}
+
+
+def test_agents(ask: Any) -> None:
+    assert ask("agents") == [{"tenant": "default", "agent": "desk", **TOTALS}]
+
+
+def test_agents_in_another_time(ask: Any) -> None:
+    (desk,) = ask("agents", "--from", "2026-01-01T08:05:00Z", "--to", "2026-01-01T08:07:00Z")
+    assert (desk["completed"], desk["successes"], desk["unknown"]) == (2, 0, 0)
+    (desk,) = ask("agents", "--to", "2026-01-01")
+    assert (desk["completed"], desk["base_rate"], desk["low"], desk["high"]) == (0, None, 0.0, 1.0)
+
+
+def test_map(ask: Any) -> None:
+    found = ask("map", "desk")
+    keys = [node.pop("key") for node in found["nodes"]]
+    assert len({*keys}) == 4 and all(len(key) == 16 for key in keys)
+    plain = {"ended": 0, "abandoned": 0, "fork": False, "entropy_bits": 0.0, "hotspot": False}
+    lost = {"depth": 2, "ended": 4, "abandoned": 1, "fork": True}
+    assert found == {
+        "cohort": {
+            "tenant": "default",
+            "agent": "desk",
+            "from": "2025-12-03T09:00:00Z",
+            "to": None,
+            "steps": "all",
+        },
+        "totals": TOTALS | {"no_steps": 0, "cut_paths": 0, "bounds_met": []},
+        "nodes": [
+            plain | HALF_WON | {"path": [], "depth": 0, "abandoned": 1},
+            plain
+            | HALF_WON
+            | {"path": ["llm:m"], "depth": 1, "abandoned": 1, "entropy_bits": 1.0, "hotspot": True},
+            plain | ALL_WON | {"path": ["llm:m", "tool:find"], "depth": 2, "ended": 4},
+            plain | ALL_LOST | lost | {"path": ["llm:m", "tool:find×3-5"]},
+        ],
+        "tested": 2,
+    }
+
+
+def test_map_without_model_steps_of_all_time(ask: Any) -> None:
+    found = ask("map", "desk", "--steps", "tools", "--all")
+    assert found["cohort"] == {
+        "tenant": "default",
+        "agent": "desk",
+        "from": None,
+        "to": None,
+        "steps": "tools",
+    }
+    assert [node["path"] for node in found["nodes"]] == [[], ["tool:find"], ["tool:find×3-5"]]
+
+
+def test_forks(ask: Any) -> None:
+    found = ask("forks", "desk")
+    (fork,), (spot,) = found["forks"], found["hotspots"]
+    assert len(fork.pop("key")) == len(spot.pop("key")) == 16
+    assert found == {
+        "tested": 2,
+        "impossible": 1,
+        "forks": [
+            {
+                "path": ["llm:m", "tool:find×3-5"],
+                **ALL_LOST,
+                "rate": 0.0,
+                "sibling_support": 4,
+                "sibling_successes": 4,
+                "sibling_rate": 1.0,
+                "p": 0.0286,
+                "q": 0.0286,
+                "runs_lost": 4.0,
+                "examples": {"failure": "r8", "success": "r4"},
+            }
+        ],
+        "hotspots": [
+            {
+                "path": ["llm:m"],
+                "visits": 8,
+                "entropy_bits": 1.0,
+                "options": [{"token": "tool:find", "support": 4}, {"token": "tool:find×3-5", "support": 4}],
+            }
+        ],
+    }
+
+
+def test_run_that_ended_is_judged_without_itself(ask: Any) -> None:
+    others = {"support": 7, "successes": 4, "rate": 0.5714, "low": 0.2505, "high": 0.8418}
+    here = {"successes": 0, "support": 3, "rate": 0.0, "low": 0.0, "high": 0.5615}
+    found = ask("run", "r5")
+    assert found.pop("sentence").startswith("0 of 3 earlier runs on this path succeeded")
+    assert found == {
+        "run_id": "r5",
+        "agent": "desk",
+        "outcome": "failure",
+        "outcome_source": "declared",
+        "live": False,
+        "path": ["llm:m", "tool:find×3-5"],
+        "verdict": "insufficient_history",
+        **here,
+        "base_rate": 0.5714,
+        "depths": [{"token": "llm:m", **others}, {"token": "tool:find×3-5", **here}],
+        "fell_most": None,
+        "next_steps": [],
+        "best_next_step": None,
+    }
+
+
+def test_run_in_flight_and_its_next_step(ask: Any) -> None:
+    now = ask("run", "r50")
+    assert (now["live"], now["outcome"], now["outcome_source"]) == (True, "unknown", None)
+    assert (now["path"], now["support"]) == (["llm:m", "tool:find"], 8)
+    assert [(step["signature"], step["support"]) for step in now["next_steps"]] == [("tool:find", 4)]
+    then = ask("run", "r50", "--next", "tool:find")
+    assert (then["path"], then["support"], then["successes"]) == (["llm:m", "tool:find×2"], 4, 0)
+
+
+def test_run_is_found_by_a_ticket_that_only_it_has(ask: Any) -> None:
+    assert ask("run", "tr3")["run_id"] == "r3"
+
+
+def test_calibrate(ask: Any) -> None:
+    found = ask("calibrate", "desk")
+    assert [*found] == ["predicted", "brier", "baseline_brier", "skill", "depths", "reliability"]
+    assert [each["steps"] for each in found["depths"]] == [1, 2, 3, 5, 8, 13, 21, 34]
+    assert found["depths"][-1] == {
+        "steps": 34,
+        "predicted": 0,
+        "brier": None,
+        "baseline_brier": None,
+        "skill": None,
+    }
+    assert [*found["reliability"][0]] == [
+        *("low", "high", "predicted_mean", "observed", "support"),
+        *("wilson_low", "wilson_high"),
+    ]
+
+
+def test_import_says_what_became_of_each_record(
+    recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["--store", str(tmp_path / "new" / "store.sqlite"), "--json"]
+    records = len(recorded.read_text().splitlines())
+    assert main(["import", str(recorded), *place]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert first == {"imported": records, "unchanged": 0, "refused": 0, "refusals": [], "runs": 9}
+    assert main(["import", str(recorded), *place]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again == {"imported": 0, "unchanged": records, "refused": 0, "refusals": [], "runs": 0}
+
+
+def test_import_keeps_the_good_lines_and_names_the_bad(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text(
+        "\n".join([*run_lines("r1", GOOD, "success"), "{oops", '{"type": "outcome", "run": "r1"}'])
+    )
+    asked = ["import", str(path), "--store", str(tmp_path / "store.sqlite")]
+    assert main(asked) == 1
+    out, err = capsys.readouterr()
+    assert out == "4 imported, 0 unchanged, 2 refused; 1 run.\n"
+    assert [line.rpartition(f"{path}:")[2].partition(": ")[0] for line in err.splitlines()] == ["5", "6"]
+    assert main([*asked, "--json"]) == 1
+    assert [each["line"] for each in json.loads(capsys.readouterr().out)["refusals"]] == [5, 6]
+
+
+def test_import_of_files_that_cannot_be_read(
+    recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["--store", str(tmp_path / "store.sqlite")]
+    assert main(["import", str(tmp_path / "absent"), *place]) == 2
+    assert capsys.readouterr().err.startswith(f"{tmp_path / 'absent'}: ")
+    assert main(["import", str(tmp_path / "absent"), str(recorded), *place]) == 1
+
+
+def test_import_for_another_agent(recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = ["--store", str(tmp_path / "store.sqlite")]
+    assert main(["import", str(recorded), "--agent", "night-desk", "--format", "forkmap", *place]) == 0
+    assert main(["agents", "--json", "--now", NOW, *place]) == 0
+    assert [each["agent"] for each in json.loads(capsys.readouterr().out.partition("\n")[2])] == [
+        "night-desk"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "telling"),
+    [
+        (("agents",), "desk 8 4 3 1 1 50.0% 21.5–78.5%"),
+        (("agents", "--to", "2025-01-01"), "1 agent without a run in this time: --all looks at all time."),
+        (("map", "desk"), "tool:find×3-5 4 0.0% 0.0–49.0% fatal fork"),
+        (("map", "desk", "--to", "2025-01-01"), "0 of 0 completed runs succeeded (–), 0 in flight: --all"),
+        (("forks", "desk"), "It cost 4 runs. Compare r8 with r4."),
+        (("run", "r50"), "r50 · desk · in flight"),
+        (("calibrate", "desk"), "34 steps 0 – – –"),
+    ],
+)
+def test_tables_for_people(
+    store: str, words: tuple[str, ...], telling: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "--store", store, "--now", NOW]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert telling in " ".join(out.split())
+
+
+def test_names_are_text_not_markup_or_orders_to_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, place = tmp_path / "runs.jsonl", ["--store", str(tmp_path / "s.sqlite"), "--now", NOW]
+    path.write_text("\n".join(run_lines("r1", ("tool:[red]a[/red]:x:\x1b[2J",), "success")))
+    assert main(["import", str(path), "--agent", "[bold]desk[/bold]", *place]) == 0
+    assert main(["map", "[bold]desk[/bold]", *place]) == 0
+    out = capsys.readouterr().out
+    assert "[bold]desk[/bold]" in out and "tool:[red]a[/red]:x:\ufffd[2J" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "forkmap: the following arguments are required: COMMAND (see forkmap --help)"),
+        (("fly",), "forkmap: argument COMMAND: invalid choice: 'fly'"),
+        (("agents", "--now", "noon"), "forkmap: argument --now: 'noon' is no RFC 3339 date or time"),
+        (("agents", "--now", "9999-01-01"), "forkmap: argument --now: '9999-01-01' is no RFC 3339"),
+        (("agents", "--all", "--to", "2026-01-01"), "forkmap: --all leaves nothing for --from and --to"),
+        (("map", "nobody"), "forkmap: No run of the agent 'nobody' is in the store. These have: desk."),
+        (
+            ("calibrate", "desk", "--tenant", "x"),
+            "forkmap: No run of the agent 'desk' is in the store. Nobody",
+        ),
+        (("run", "r99"), "forkmap: No run 'r99' is in the store."),
+        (("run",), "forkmap: the following arguments are required: ID"),
+        (("import", "--format", "xml", "f"), "forkmap: argument --format: invalid choice: 'xml'"),
+        (("serve", "--port", "0"), "forkmap: argument --port: '0' is no port: a number from 1 to 65535"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(
+    store: str, words: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = [*words, *(["--store", store] if words and words != ("fly",) else [])]
+    try:
+        code: object = main(asked)
+    except SystemExit as left:
+        code = left.code
+    out, err = capsys.readouterr()
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(sentence)
+
+
+def test_stores_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("these are notes")
+    for place, reason in (
+        (tmp_path / "absent", f"{tmp_path / 'absent'} does not exist: forkmap import makes it"),
+        (text, f"{text} is not a Forkmap store"),
+        (tmp_path, f"{tmp_path} is a directory"),
+        (text / "store", f"{text / 'store'} does not exist"),
+    ):
+        assert main(["agents", "--store", str(place)]) == 2
+        assert capsys.readouterr().err.startswith(f"forkmap: {reason}")
+    assert main(["import", str(text), "--store", str(text / "store")]) == 2
+    assert capsys.readouterr().err.startswith(f"forkmap: {text / 'store'} cannot be created")
+    assert text.read_text() == "these are notes"
+
+
+def test_demo_goes_into_a_new_store_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "demo.sqlite"
+    assert main(["demo", "--load", str(place)]) == 0
+    assert main(["demo", "--load", str(place)]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert main(["agents", "--store", str(place), "--json"]) == 0
+    counts = {each["agent"]: each["completed"] for each in json.loads(capsys.readouterr().out)}
+    assert counts == {"coding-agent": 22, "research-agent": 18, "support-agent": 180}
+
+
+def test_reader_that_has_had_enough_is_no_failure(store: str) -> None:
+    command = (*FORKMAP, "map", "desk", "--json", "--store", store)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait(60)) == (b"", 0)
+
+
+def test_documents_are_utf_8_whatever_the_locale(store: str) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    command = (*FORKMAP, "map", "desk", "--json", "--all", "--store", store)
+    found = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
+    assert "×3-5".encode() in found
+
+
+def test_taken_ports_are_passed_over() -> None:
+    with socket.socket() as other:
+        other.bind((serving.HOST, 0))
+        other.listen()
+        assert not serving.is_free(other.getsockname()[1])
+        assert serving.is_free(serving.free_port())
+
+
+def test_taken_port_that_was_asked_for_is_a_failure(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as other:
+        other.bind((serving.HOST, 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert main(["serve", "--store", store, "--port", str(port)]) == 2
+    assert capsys.readouterr().err.startswith(f"forkmap: port {port} is taken")
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_demo_is_served_until_told_to_stop_and_leaves_nothing(ending: signal.Signals, tmp_path: Path) -> None:
+    command = (*FORKMAP, "demo", "--port", str(serving.free_port()))
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[3]
+        assert len([*tmp_path.iterdir()]) == 1
+        assert answer(address)[0] == 200
+        process.send_signal(ending)
+        assert process.wait(30) == 0
+    assert [*tmp_path.iterdir()] == []
+
+
+def answer(address: str) -> tuple[int, bytes]:
+    """The status and body at an address, as soon as somebody listens there."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            with urlopen(address, timeout=10) as response:
+                return response.status, response.read()
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)

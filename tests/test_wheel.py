@@ -1,0 +1,72 @@
+"""The built wheel in an empty environment: it installs, serves, and brings its assets along."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from dashboard.commands.serving import free_port
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(*command: str | Path, folder: Path) -> str:
+    done = subprocess.run([*map(str, command)], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment that holds the wheel and nothing else."""
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT, folder=folder)
+    (wheel,) = folder.glob("forkmap-*.whl")
+    venv.create(folder / "venv", with_pip=True)
+    programs = folder / "venv" / "bin"
+    constraints = ROOT / "constraints.txt"
+    run(programs / "pip", "install", "--quiet", "--constraint", constraints, wheel, folder=folder)
+    return programs
+
+
+def test_wheel_serves_the_demo_with_its_assets(installed: Path, tmp_path: Path) -> None:
+    command = [str(installed / "forkmap"), "demo", "--port", str(free_port())]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as served:
+        try:
+            assert served.stdout is not None
+            address = served.stdout.readline().split()[3]
+            page = fetch(address)
+            assets = re.findall(r'"/(assets/[^"]+)"', page)
+            assert {Path(asset.partition("?")[0]).suffix for asset in assets} == {".css", ".js"}
+            assert all(fetch(address + asset) for asset in assets)
+        finally:
+            served.terminate()
+    assert served.returncode == 0
+
+
+def test_wheel_brings_the_command_and_the_licence(installed: Path, tmp_path: Path) -> None:
+    version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.M)
+    assert version is not None
+    assert run(installed / "forkmap", "--version", folder=tmp_path) == f"forkmap {version[1]}\n"
+    files = run(installed / "pip", "show", "--files", "forkmap", folder=tmp_path)
+    assert "licenses/LICENSE" in files and "dashboard/assets/" in files
+
+
+def fetch(address: str) -> str:
+    """The text at an address, as soon as somebody listens there."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            with urlopen(address, timeout=10) as response:
+                return str(response.read().decode())
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
