@@ -43,7 +43,7 @@ wheel: $(VENV)/develop.stamp
 	$(BIN)/python -m build --wheel .
 
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.cache
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.cache benchmarks/.peers
 
 $(BIN)/python:
 	@.ci/venv $(VENV) $(PYTHON)

@@ -66,7 +66,7 @@ def parser() -> Parser:
     """Every command with its flags; ``answer`` of what is parsed answers it."""
     root = Parser(prog="forkmap", description="Behaviour maps of AI-agent runs.", allow_abbrev=False)
     root.add_argument("--version", action="version", version=f"forkmap {version('forkmap')}")
-    commands = root.add_subparsers(metavar="COMMAND", required=True)
+    commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
     store, window, steps, machine = _store(), _window(), _steps(), _json()
 
     demo = commands.add_parser("demo", help="the dashboard with the demo corpus")
