@@ -1,6 +1,6 @@
-"""How fast spans are kept: ``python -m benchmarks.ingest [spans]``.
+"""How fast spans are kept: ``python -m benchmarks.ingest``.
 
-Spans are made before the clock starts; every batch is one durable transaction
+Spans are made while the clock stands; every batch is one durable transaction
 (``synchronous=FULL``). Settling is measured behind it, so that the sum is what a reader
 waits for at worst.
 """
@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import resource
 import shutil
-import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 
 from engine.spans import Span, Status
-from engine.store import Store
 from engine.store.sqlite import open_store
 
 PLACE = Path(__file__).parent / ".cache" / "ingest"
-BATCHES = (100, 1_000, 5_000)
+CASES = ((20_000, 1_000), (100_000, 100), (100_000, 1_000), (100_000, 5_000), (400_000, 1_000))
+"""Spans kept, spans a batch."""
 SPANS_A_RUN = 20
 START_NS = 1_750_000_000_000_000_000
 
@@ -50,39 +50,36 @@ def trace(number: int) -> Iterator[Span]:
         )
 
 
-def measure(spans: list[Span], batch: int) -> tuple[float, float, int]:
+def measure(spans: int, batch: int) -> tuple[float, float, int]:
     """Seconds to append, seconds to settle, bytes of the file."""
     shutil.rmtree(PLACE, ignore_errors=True)
-    store = open_store(PLACE / f"{batch}.sqlite", create=True)
+    store = open_store(PLACE / "spans.sqlite", create=True)
+    coming = (span for number in range(spans // SPANS_A_RUN) for span in trace(number))
+    append_s = 0.0
+    while some := list(islice(coming, batch)):
+        started = perf_counter()
+        store.append("default", some)
+        append_s += perf_counter() - started
     started = perf_counter()
-    _append(store, spans, batch)
-    appended = perf_counter()
     store.settle("default")
-    settled = perf_counter()
+    settle_s = perf_counter() - started
     store.close()
     size = sum(file.stat().st_size for file in PLACE.iterdir())
     shutil.rmtree(PLACE)
-    return appended - started, settled - appended, size
-
-
-def _append(store: Store, spans: list[Span], batch: int) -> None:
-    for first in range(0, len(spans), batch):
-        store.append("default", spans[first : first + batch])
+    return append_s, settle_s, size
 
 
 def main() -> None:
-    """Print one line a batch size."""
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
-    spans = [span for number in range(wanted // SPANS_A_RUN) for span in trace(number)]
-    print(f"{len(spans):,} spans in {len(spans) // SPANS_A_RUN:,} runs; durable batches, one process")
-    print(f"{'batch':>6} {'append/s':>10} {'settle/s':>10} {'both/s':>10} {'bytes/span':>11} {'peak MB':>8}")
-    for batch in BATCHES:
+    """Print one line a case."""
+    print(f"runs of {SPANS_A_RUN} spans; durable batches, one process")
+    print("  spans  batch   append/s   settle/s     both/s  bytes/span  peak MB")
+    for spans, batch in CASES:
         append_s, settle_s, size = measure(spans, batch)
         peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        rates = (len(spans) / seconds for seconds in (append_s, settle_s, append_s + settle_s))
+        rates = (spans / seconds for seconds in (append_s, settle_s, append_s + settle_s))
         print(
-            f"{batch:>6,} " + " ".join(f"{rate:>10,.0f}" for rate in rates),
-            f"{size / len(spans):>11,.0f} {peak_mb:>8,.0f}",
+            f"{spans:>7,} {batch:>6,} " + " ".join(f"{rate:>10,.0f}" for rate in rates),
+            f"{size / spans:>11,.0f} {peak_mb:>8,.0f}",
         )
 
 
