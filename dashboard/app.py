@@ -45,7 +45,7 @@ PAGES: dict[str, PageModule] = {
 
 INDEX = """<!DOCTYPE html>
 <html lang="en">
-<head>{%metas%}<title>{%title%}</title>{%favicon%}{%css%}</head>
+<head>{%metas%}<title>{%title%}</title>{%favicon%}<script src="/assets/theme.js"></script>{%css%}</head>
 <body>{%app_entry%}<footer hidden>{%config%}{%scripts%}{%renderer%}</footer></body>
 </html>"""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.base import AXE_SCRIPT
+from axe_playwright_python.base import AXE_SCRIPT  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page, expect
 
 from dashboard import cli
@@ -104,7 +104,7 @@ def test_a_click_on_a_fatal_fork_shows_its_evidence(watched: Page, demo_url: str
     panel = watched.locator("#node-panel")
     expect(panel).to_contain_text("fatal fork")
     expect(panel).to_contain_text("5 succeeded")
-    expect(panel).to_contain_text("p = 2.2 × 10⁻¹⁴")
+    expect(panel).to_contain_text("p = 2.2\xa0×\xa010⁻¹⁴")
     expect(watched).to_have_url(re.compile(r"node=[0-9a-f]{16}"))
     expect(watched.get_by_role("row", selected=True)).to_contain_text("search_orders")
     panel.locator("a.run-id").first.click()

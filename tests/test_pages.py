@@ -119,8 +119,8 @@ def test_the_headline_says_what_is_wrong_where_how_sure_and_what_next(service: S
     said = text(settled(service, "/map?agent=support-agent").body)
     assert (
         "Runs go wrong at  tool search_orders ×3-5 , step 2:  12.5% of 24 runs that take it succeed "
-        ", against 83.3% of 36 that go another way.  That is very unlikely to be chance, even with 2 "
-        "branches tested, and cost about  17 runs . Compare the two example runs from that point."
+        ", against 83.3% of 36 that go another way.  That cost about  17 runs ; this is very unlikely to be "
+        "chance, even with 2 branches tested. Compare the two example runs from that point."
     ) in said
 
 
@@ -128,7 +128,7 @@ def test_the_evidence_of_the_worst_fork_stands_beside_the_tree(service: Service)
     page = settled(service, "/map?agent=support-agent")
     said = text(page.body)
     assert "24 runs came here: 3 succeeded, 21 failed. 1 live run is here or below now." in said
-    assert "Fisher's exact test gives p = 4.7 × 10⁻⁸, q = 4.7 × 10⁻⁸" in said
+    assert "Fisher's exact test gives p = 4.7\xa0×\xa010⁻⁸, q = 4.7\xa0×\xa010⁻⁸" in said
     assert {"/run?run=bad-1", "/run?run=good-1"} <= set(links(page.body))
 
 

@@ -102,8 +102,8 @@ def comparison_in_words(behaviour: BehaviourMap, node: int, fork: Fork | None) -
         return f"{figures}no clear difference from the other ways."
     own = int(behaviour.successes[node]) / int(behaviour.support[node])
     better = own * int(behaviour.sibling_support[node]) > int(behaviour.sibling_successes[node])
-    how = "it ends better than the other ways" if better else f"worse, by less than {FORK_GAP_POINTS} points"
-    return f"{figures}{how}, {words.certainty(q, behaviour.tested)}."
+    how = "these runs end better" if better else f"these runs end worse by under {FORK_GAP_POINTS} points"
+    return f"{figures}{how}; {words.certainty(q, behaviour.tested)}."
 
 
 def _example_runs(fork: Fork | None, examples: Sequence[Example], look: Look) -> Component:
@@ -155,7 +155,7 @@ def _options(behaviour: BehaviourMap, node: int) -> Component:
         return html.P("No run went on from here.", className="dim")
     more = words.count(len(lines) - OPTIONS, "rarer step")
     rest = [html.P(f"and {more}, in the tree.", className="dim")] if len(lines) > OPTIONS else []
-    shown = rates.table(lines[:OPTIONS], behaviour.base_rate, "What runs did next", label="Next step")
+    shown = rates.table(lines[:OPTIONS], behaviour.base_rate, "What runs did next", "Next step", brief=True)
     return html.Div([shown, *rest])
 
 

@@ -10,72 +10,71 @@ from dash.development.base_component import Component
 
 from dashboard import ids
 from dashboard.components import tokens, words
-from engine.forks import Fork, Hotspot, explain_hotspot, summary
+from engine.forks import Fork, Hotspot, explain, explain_hotspot, summary
 from engine.maps import BehaviourMap
 from engine.paths import Token
 
 SHOWN = 12
+"""Findings shown at once."""
+LISTED = 100
+"""Findings listed at most; the tree's filter finds all of them."""
 
 
 def fork_list(behaviour: BehaviourMap, forks: Sequence[Fork]) -> Component:
     """Fatal forks by the runs they cost; without any, the reason why there are none."""
-    body = _list([_fork(fork) for fork in forks]) if forks else [html.P(summary(behaviour), className="dim")]
-    return _card("Fatal forks", len(forks), body)
+    return _card("Fatal forks", [_fork(fork) for fork in forks[:LISTED]], len(forks), summary(behaviour))
 
 
 def hotspot_list(hotspots: Sequence[Hotspot]) -> Component:
     """Hotspots by the runs that went on from them."""
     none = "Nowhere do runs scatter by 1 bit or more."
-    body = _list([_hotspot(spot) for spot in hotspots]) if hotspots else [html.P(none, className="dim")]
-    return _card("Hotspots", len(hotspots), body)
+    return _card("Hotspots", [_hotspot(spot) for spot in hotspots[:LISTED]], len(hotspots), none)
 
 
-def _card(heading: str, found: int, body: list[Any]) -> Component:
-    title = html.H2([heading, html.Span(f"{found:,}", className="count")] if found else heading)
-    return html.Section([title, *body], className="card findings")
+def _card(heading: str, lines: list[Component], found: int, none: str) -> Component:
+    if not found:
+        return html.Section([html.H2(heading), html.P(none, className="dim")], className="card findings")
+    title = html.H2([heading, html.Span(f"{found:,}", className="count")])
+    return html.Section([title, *_list(lines, found)], className="card findings")
 
 
-def _list(lines: list[Component]) -> list[Component]:
+def _list(lines: list[Component], found: int) -> list[Component]:
     first = html.Ol([html.Li(line) for line in lines[:SHOWN]])
-    if len(lines) <= SHOWN:
+    if found <= SHOWN:
         return [first]
     rest = html.Ol([html.Li(line) for line in lines[SHOWN:]], start=str(SHOWN + 1))
-    return [first, html.Details([html.Summary(f"{len(lines) - SHOWN:,} more"), rest])]
+    last = [html.P("The others: filter the tree.", className="dim")] if found > LISTED else []
+    return [first, html.Details([html.Summary(f"{found - SHOWN:,} more"), rest, *last])]
 
 
 def _fork(fork: Fork) -> Component:
+    rates = (
+        f"{words.percent(fork.rate)} of {fork.support:,} against {words.percent(fork.sibling_rate)} "
+        f"of {fork.sibling_support:,}"
+    )
+    lost = html.Span(f"−{words.count(round(fork.runs_lost), 'run')}", className="lost")
     return html.Button(
         [
-            html.Span([*_where(fork.path), html.Span(f"−{fork.runs_lost:.0f} runs", className="lost")]),
-            html.Span(
-                f"{words.percent(fork.rate)} of {fork.support:,} against {words.percent(fork.sibling_rate)} "
-                f"of {fork.sibling_support:,} · p {_p(fork.p)} · q {_p(fork.q)}",
-                className="dim",
-            ),
+            html.Span(_where(fork.path)),
+            html.Span(rates, className="dim"),
+            html.Span([html.Span(f"p {_p(fork.p)} · q {_p(fork.q)}"), lost], className="dim"),
         ],
         id=ids.pick("fork", fork.key),
         type="button",
         className="finding fork",
+        title=explain(fork),
     )
 
 
 def _p(value: float) -> str:
-    return words.probability(value) if value < 0.001 else f"= {words.probability(value)}"
+    return f"= {words.probability(value)}"
 
 
 def _hotspot(spot: Hotspot) -> Component:
+    went_on = f"{words.count(spot.visits, 'run')} went on in {len(spot.options)} ways"
+    bits = html.Span(f"{spot.entropy_bits:.2f} bits", className="bits")
     return html.Button(
-        [
-            html.Span(
-                [
-                    *_where(spot.path),
-                    html.Span(f"{spot.entropy_bits:.2f} bits", className="bits"),
-                ]
-            ),
-            html.Span(
-                f"{words.count(spot.visits, 'run')} went on in {len(spot.options)} ways", className="dim"
-            ),
-        ],
+        [html.Span(_where(spot.path)), html.Span([html.Span(went_on), bits], className="dim")],
         id=ids.pick("hotspot", spot.key),
         type="button",
         className="finding hotspot",

@@ -29,14 +29,14 @@ def _wrong(behaviour: BehaviourMap, forks: Sequence[Fork]) -> list[Any]:
     )
     examples = " Compare the two example runs from that point." if worst.failure and worst.success else ""
     return [
-        "Runs go wrong at ",
+        "Runs may go wrong at " if worst.q >= words.LIKELY_CHANCE else "Runs go wrong at ",
         tokens.step(worst.path[-1]),
         f", step {step}: ",
         html.B(f"{words.percent(worst.rate)} of {worst.support:,} runs that take it succeed"),
         f", against {words.percent(worst.sibling_rate)} of {worst.sibling_support:,} that go another way. ",
-        f"That is {words.certainty(worst.q, behaviour.tested)}, and cost about ",
-        html.B(f"{words.count(round(worst.runs_lost), 'run')}"),
-        f".{examples}{more}",
+        "That cost about ",
+        html.B(words.count(round(worst.runs_lost), "run")),
+        f"; {words.certainty(worst.q, behaviour.tested)}.{examples}{more}",
     ]
 
 

@@ -14,7 +14,10 @@ from dashboard.theme import tone
 
 
 class Rate(NamedTuple):
-    """One line of a table of rates; ``mark`` is a short remark beside the label."""
+    """One line of a table of rates; ``mark`` is a short remark beside the label.
+
+    A marked line stands out: as a warning, unless it is ``good``.
+    """
 
     label: Any
     support: int
@@ -22,6 +25,7 @@ class Rate(NamedTuple):
     low: float
     high: float
     mark: str = ""
+    good: bool = False
 
 
 def bar(rate: Rate, base: float | None) -> Component:
@@ -41,35 +45,41 @@ def _at(share: float) -> str:
     return f"{100 * share:.2f}%"
 
 
-def table(rates: Sequence[Rate], base: float | None, caption: str, label: str = "Step") -> Component:
-    """Lines of rates under one caption, drawn on one scale."""
-    heads = [
-        (label, ""),
-        ("Runs", "number"),
-        ("0–100%", "wide"),
-        ("Success", "number"),
-        ("95% interval", "number"),
-    ]
+HEADS = (("Runs", "number"), ("0–100%", "wide"), ("Success", "number"), ("95% interval", "number"))
+
+
+def table(
+    rates: Sequence[Rate], base: float | None, caption: str, label: str = "Step", brief: bool = False
+) -> Component:
+    """Lines of rates under one caption, drawn on one scale; ``brief`` leaves the bounds to the bars."""
+    heads = [(label, ""), *HEADS[: 3 if brief else 4]]
     return html.Table(
         [
             html.Caption(caption),
             html.Thead(html.Tr([html.Th(text, scope="col", className=name) for text, name in heads])),
-            html.Tbody([_line(rate, base) for rate in rates]),
+            html.Tbody([_line(rate, base, brief) for rate in rates]),
         ],
         className="rates",
     )
 
 
-def _line(rate: Rate, base: float | None) -> Component:
+def _line(rate: Rate, base: float | None, brief: bool) -> Component:
     share = rate.successes / rate.support if rate.support else None
+    bounds = words.interval(rate.low, rate.high) if rate.support else "–"
     remark = [html.Span(rate.mark, className="badge")] if rate.mark else []
     return html.Tr(
         [
             html.Th(html.Div([html.Span(rate.label), *remark], className="label"), scope="row"),
             html.Td(f"{rate.support:,}", className="number"),
-            html.Td(bar(rate, base), className="wide"),
+            html.Td(bar(rate, base), className="wide", title=f"95% interval {bounds}"),
             html.Td(words.percent(share), className="number"),
-            html.Td(words.interval(rate.low, rate.high) if rate.support else "–", className="number dim"),
+            *([] if brief else [html.Td(bounds, className="number dim")]),
         ],
-        className="marked" if rate.mark else "",
+        className=_standing_out(rate),
     )
+
+
+def _standing_out(rate: Rate) -> str:
+    if not rate.mark:
+        return ""
+    return "marked marked-good" if rate.good else "marked"

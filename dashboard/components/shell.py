@@ -7,7 +7,7 @@ from dash.development.base_component import Component
 
 from dashboard import ids, urls
 from dashboard.components import words
-from dashboard.components.access import aria
+from dashboard.components.access import aria, data
 from dashboard.urls import Look
 
 POLL_MS = 300
@@ -24,7 +24,9 @@ def shell() -> Component:
             dcc.Store(id=ids.TITLE),
             dcc.Store(id=ids.THEME),
             html.A("Skip to the page", href=f"#{ids.PAGE}", className="skip"),
-            html.Header([html.Div(id=ids.NAVIGATION, className="bar-nav"), _search()], className="top"),
+            html.Header(
+                [html.Div(id=ids.NAVIGATION, className="bar-nav"), _search(), _tools()], className="top"
+            ),
             html.Main(id=ids.PAGE, tabIndex=-1),
             html.Footer(id=ids.CLOCK),
         ],
@@ -45,6 +47,13 @@ def _search() -> Component:
         [html.Label("Find", htmlFor=ids.SEARCH, className="unseen"), box], action=urls.GO, method="get"
     )
     return html.Div(form, role="search")
+
+
+def _tools() -> Component:
+    """Buttons that ``assets/shell.js`` answers."""
+    theme = html.Button("Theme", type="button", **data(does="theme"))
+    keys = html.Button("?", type="button", title="Keys", **data(does="keys"), **aria(label="Keys"))
+    return html.Div([theme, keys], className="tools")
 
 
 def navigation(path: str, look: Look, agent: str) -> Component:

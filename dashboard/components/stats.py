@@ -43,10 +43,10 @@ def of_map(behaviour: BehaviourMap, forks: int, hotspots: int) -> list[Stat]:
         ),
         Stat(f"{totals.completed:,}", "completed runs", outcomes(totals)),
         Stat(f"{totals.unknown:,}", "live runs", "in no rate" if totals.unknown else ""),
-        Stat(sources(totals), "outcomes"),
+        Stat(*sources(totals)),
         Stat(f"{behaviour.tested:,}", "branches tested", impossible),
-        Stat(f"{forks:,}", "fatal forks"),
-        Stat(f"{hotspots:,}", "hotspots"),
+        Stat(f"{forks:,}", "fatal fork" if forks == 1 else "fatal forks"),
+        Stat(f"{hotspots:,}", "hotspot" if hotspots == 1 else "hotspots"),
     ]
 
 
@@ -56,13 +56,12 @@ def outcomes(totals: Totals) -> str:
     return " · ".join([*parts, f"{totals.abandoned:,} abandoned"] if totals.abandoned else parts)
 
 
-def sources(totals: Totals) -> str:
-    """Where the outcomes come from: declared, by a rule, inferred."""
-    mix = [("declared", totals.declared), ("by rule", totals.by_rule), ("inferred", totals.inferred)]
-    present = [(name, runs) for name, runs in mix if runs]
-    if len(present) == 1:
-        return f"all {present[0][0]}"
-    return " · ".join(f"{100 * runs / totals.completed:.0f}% {name}" for name, runs in present) or "–"
+def sources(totals: Totals) -> tuple[str, str, str]:
+    """How many outcomes were declared, and where the others come from: value, label, detail."""
+    others = [("by a rule", totals.by_rule), ("inferred", totals.inferred)]
+    detail = " · ".join(f"{runs:,} {name}" for name, runs in others if runs)
+    share = f"{100 * totals.declared / totals.completed:.0f}%" if totals.completed else "–"
+    return share, "outcomes declared", detail
 
 
 def caveats(behaviour: BehaviourMap) -> list[str]:

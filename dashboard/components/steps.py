@@ -97,8 +97,8 @@ def _attributes(name: str, values: Mapping[str, Any]) -> Component:
 def _text(value: Any) -> str:
     """An attribute's value as text, long ones cut.
 
-    >>> _text({"a": 1}), _text("x" * 5000)[-24:]
-    ('{"a": 1}', '… (1,000 more characters)'[-24:])
+    >>> _text({"a": 1}), _text("x" * 5000)[-26:]
+    ('{"a": 1}', 'x… (1,000 more characters)')
     """
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     more = len(text) - VALUE_CHARACTERS

@@ -86,6 +86,7 @@ def next_steps(verdict: Verdict) -> Component:
             each.low,
             each.high,
             "best next step" if each.signature == verdict.best_next_step else "",
+            good=True,
         )
         for each in verdict.next_steps
     ]

@@ -19,10 +19,10 @@ SOURCES = {Source.DECLARED: "declared", Source.RULE: "by a rule", Source.INFERRE
 def percent(rate: float | None) -> str:
     """A rate as a percentage with one decimal.
 
-    >>> percent(0.5444), percent(None)
-    ('54.4%', '–')
+    >>> percent(0.5444), percent(-0.005), percent(None)
+    ('54.4%', '−0.5%', '–')
     """
-    return "–" if rate is None else f"{100 * rate:.1f}%"
+    return "–" if rate is None else f"{100 * rate:.1f}%".replace("-", "−")
 
 
 def interval(low: float, high: float) -> str:
@@ -43,35 +43,38 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+LIKELY_CHANCE = 0.05
+"""The q-value from which a finding is called possible chance."""
+
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def probability(p: float) -> str:
-    """A p- or q-value, readable however small.
+    """A p- or q-value, readable however small; it does not break over two lines.
 
-    >>> probability(0.0312), probability(2.2e-14)
-    ('0.031', '2.2 × 10⁻¹⁴')
+    >>> probability(0.0312), probability(2.2e-14).split("\\xa0")
+    ('0.031', ['2.2', '×', '10⁻¹⁴'])
     """
     if p >= 0.001 or p == 0:
         return f"{p:.2g}"
     mantissa, exponent = f"{p:.1e}".split("e")
-    return f"{mantissa} × 10{str(int(exponent)).translate(_SUPERSCRIPT)}"
+    return f"{mantissa}\xa0×\xa010{str(int(exponent)).translate(_SUPERSCRIPT)}"
 
 
 def certainty(q: float, tested: int) -> str:
     """How sure a difference is, in words, once all tests are allowed for.
 
     >>> certainty(1e-9, 40)
-    'very unlikely to be chance, even with 40 branches tested'
+    'this is very unlikely to be chance, even with 40 branches tested'
     >>> certainty(0.2, 40)
-    'may be chance: with 40 branches tested, about 20% of such findings would be'
+    'this may be chance: with 40 branches tested, about 20% of findings like it would be'
     """
     among = f"with {count(tested, 'branch', 'branches')} tested"
     if q < 0.001:
-        return f"very unlikely to be chance, even {among}"
-    if q < 0.05:
-        return f"unlikely to be chance, even {among}"
-    return f"may be chance: {among}, about {100 * q:.0f}% of such findings would be"
+        return f"this is very unlikely to be chance, even {among}"
+    if q < LIKELY_CHANCE:
+        return f"this is unlikely to be chance, even {among}"
+    return f"this may be chance: {among}, about {100 * q:.0f}% of findings like it would be"
 
 
 def utc(time_ns: int) -> str:

@@ -157,7 +157,7 @@ def register(app: Dash, service: Service) -> None:
         Output(ids.ICICLE, "selected"),
         Input(ids.TREE, "selected"),
         Input(ids.ICICLE, "selected"),
-        Input(ids.pick(ALL, ALL), "n_clicks"),  # type: ignore[arg-type]
+        Input(ids.pick(ALL, ALL), "n_clicks"),
         prevent_initial_call=True,
     )
     app.clientside_callback(

@@ -9,6 +9,7 @@ from dash.development.base_component import Component
 
 from dashboard import figures, ids, urls
 from dashboard.components import charts, choices, evidence, states, steps, tokens, verdict, words
+from dashboard.components.access import data
 from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine import queries
@@ -41,7 +42,8 @@ def layout(service: Service, look: Look) -> Page:
         [
             _head(run, look, now_ns),
             *([states.notice(look.complaint)] if look.complaint else []),
-            _verdict(judged, look),
+            verdict.banner(judged.verdict),
+            *([verdict.asked(judged.asked)] if judged.asked else []),
             html.Div([_odds(judged, answer.value, look), _next(judged, look)], className="columns"),
             html.Section([html.H2("Steps"), steps.steps(run), steps.spans(sent)], className="card"),
         ],
@@ -72,7 +74,7 @@ def _head(run: Run, look: Look, now_ns: int) -> Component:
     return html.Div(
         [
             html.H1(run.run_id, title=run.run_id, className="clip"),
-            html.Button("Copy", type="button", className="copy", **{"data-copy": run.run_id}),
+            html.Button("Copy", type="button", className="copy", **data(copy=run.run_id)),
             evidence.state(run, now_ns),
             html.Span(source, className="dim"),
             html.Ul([html.Li(fact) for fact in facts], className="facts"),
@@ -80,11 +82,6 @@ def _head(run: Run, look: Look, now_ns: int) -> Component:
         ],
         className="page-head",
     )
-
-
-def _verdict(judged: Judged, look: Look) -> Component:
-    extra = [verdict.asked(judged.asked)] if judged.asked else []
-    return html.Div([verdict.banner(judged.verdict), *extra])
 
 
 def _odds(judged: Judged, behaviour: BehaviourMap, look: Look) -> Component:
