@@ -49,11 +49,12 @@ class Hotspot(NamedTuple):
 
 def forks(behaviour: BehaviourMap) -> tuple[Fork, ...]:
     """Fatal forks of a map, by the runs they cost (descending), then p."""
-    found = [_fork(behaviour, node) for node in np.flatnonzero(behaviour.fork).tolist()]
+    found = [fork_at(behaviour, node) for node in np.flatnonzero(behaviour.fork).tolist()]
     return tuple(sorted(found, key=lambda fork: (-fork.runs_lost, fork.p, fork.node)))
 
 
-def _fork(behaviour: BehaviourMap, node: int) -> Fork:
+def fork_at(behaviour: BehaviourMap, node: int) -> Fork:
+    """The fatal fork at a node that is flagged as one."""
     support, successes = int(behaviour.support[node]), int(behaviour.successes[node])
     others = int(behaviour.sibling_support[node])
     others_won = int(behaviour.sibling_successes[node])

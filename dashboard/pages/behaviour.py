@@ -15,7 +15,7 @@ from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine import queries
 from engine.builder import Failed, Ready
-from engine.forks import Fork, forks, hotspots
+from engine.forks import Fork, fork_at, forks, hotspots
 from engine.maps import BehaviourMap
 from engine.queries import Example
 from engine.runs import ALL_TIME, Outcome
@@ -118,9 +118,7 @@ def chosen(behaviour: BehaviourMap, look: Look, found: tuple[Fork, ...]) -> tupl
 
 def panel(behaviour: BehaviourMap, node: int, look: Look) -> list[Any]:
     """The evidence for a node."""
-    fork = (
-        next((fork for fork in forks(behaviour) if fork.node == node), None) if behaviour.fork[node] else None
-    )
+    fork = fork_at(behaviour, node) if behaviour.fork[node] else None
     through = [] if fork else _through(behaviour, node)
     return evidence.evidence(behaviour, node, fork, through, look)
 
