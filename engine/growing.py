@@ -46,6 +46,10 @@ class Tree:
         Completed runs whose path ends at the node.
     end_node : int32, shape (completed runs,)
         Where each completed run's path ends, in the order of the paths.
+    live_token : int32, shape (folds of live runs,)
+        Token numbers of the live runs' paths, behind one another.
+    live_length : int64, shape (live runs,)
+        Tokens of each live run's path.
     """
 
     tokens: tuple[Token, ...]
@@ -57,6 +61,8 @@ class Tree:
     through: Nodes
     ended: Nodes
     end_node: Nodes
+    live_token: Nodes
+    live_length: Ints
 
     @property
     def mark(self) -> int:
@@ -67,12 +73,14 @@ class Tree:
 
 def grow(paths: Paths) -> Tree:
     """Grow the prefix tree of the completed runs (outcome known) among the paths."""
-    completed = np.flatnonzero(paths.outcome < OUTCOMES)
+    completed = paths.outcome < OUTCOMES
     tokens, flat = token_numbers(paths)
     length = np.diff(paths.offset)
-    if completed.size < length.size:
-        flat = flat[np.repeat(paths.outcome < OUTCOMES, length)]
-        length = length[completed]
+    live_token, live_length = flat[:0], length[:0]
+    if not completed.all():
+        mine = np.repeat(completed, length)
+        live_token, live_length = flat[~mine], length[~completed]
+        flat, length = flat[mine], length[completed]
     rows = _matrix(flat, length)
     variant, example = _distinct(rows)
     rows = rows[example]
@@ -89,7 +97,7 @@ def grow(paths: Paths) -> Tree:
     end_node[order] = end_of_row
     end_node = end_node[variant]
     through, ended = _counts(end_node, size, paths.half[completed], paths.outcome[completed])
-    return Tree(tokens, parent, token, depth, levels, size, through, ended, end_node)
+    return Tree(tokens, parent, token, depth, levels, size, through, ended, end_node, live_token, live_length)
 
 
 def token_numbers(paths: Paths) -> tuple[tuple[Token, ...], Nodes]:
@@ -106,8 +114,10 @@ def token_numbers(paths: Paths) -> tuple[tuple[Token, ...], Nodes]:
     rank[by_text] = np.arange(len(by_text))
     rank[-1] = len(by_text)
     raw = rank[paths.code] * np.int32(_BUCKETS) + _BUCKET_OF[paths.count]
-    present = np.flatnonzero(np.bincount(raw, minlength=1))
-    number = np.zeros(len(by_text) * _BUCKETS + _BUCKETS, np.int32)
+    occurs = np.zeros(len(by_text) * _BUCKETS + _BUCKETS, bool)
+    occurs[raw] = True
+    present = np.flatnonzero(occurs)
+    number = np.zeros(occurs.size, np.int32)
     number[present] = np.arange(present.size)
     names = [paths.signatures[code] for code in by_text] + [MARK]
     tokens = tuple(Token(names[each // _BUCKETS], each % _BUCKETS) for each in present.tolist())
@@ -190,8 +200,10 @@ def by_depth(depth: Nodes) -> list[Nodes]:
 
 
 def _parents(nodes: int, levels: list[Nodes], first: Ints, fresh: Ints, shared: Ints) -> Nodes:
-    """Parent of every node: the one before it, or for a row's first fresh node the last
-    node of the shared depth before it."""
+    """Parent of every node: the one before it.
+
+    For a row's first fresh node it is the last node of the shared depth before it.
+    """
     parent = np.arange(-1, nodes - 1, dtype=np.int32)
     starts = first[fresh > 0]
     for level, wanted in zip(levels, _grouped(starts, shared[fresh > 0], len(levels)), strict=True):

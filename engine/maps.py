@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import compress, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from engine.growing import Nodes, Tree, by_depth, grow, sizes
-from engine.paths import BUCKET_STARTS, Paths, Token
+from engine.paths import Paths, Token
 from engine.runs import Cohort, Outcome, Source
 from engine.statistics import benjamini_hochberg, entropy_bits, fisher_exact, wilson, wilson_one
 
@@ -247,11 +248,11 @@ def build(cohort: Cohort, paths: Paths, now_ns: int, max_nodes: int = MAX_NODES)
         tested=comparison.tested,
         impossible=comparison.impossible,
     )
-    return replace(behaviour, live=_overlay(behaviour, paths)) if not completed.all() else behaviour
+    return behaviour if completed.all() else replace(behaviour, live=_overlay(behaviour, tree))
 
 
 def _chosen(values: tuple[Any, ...], flags: Flags) -> tuple[Any, ...]:
-    return values if flags.all() else tuple(values[index] for index in np.flatnonzero(flags).tolist())
+    return values if flags.all() else tuple(compress(values, flags.tolist()))
 
 
 def _totals(paths: Paths, tree: Tree, support: Nodes, bounded: bool) -> Totals:
@@ -373,29 +374,42 @@ def _compare(tree: Tree, support: Nodes) -> _Comparison:
     )
 
 
-def _overlay(behaviour: BehaviourMap, paths: Paths) -> Nodes:
+def _overlay(behaviour: BehaviourMap, tree: Tree) -> Nodes:
     """Live runs at or below each node: each stands where its path leaves the map."""
-    below: dict[int, dict[Token, int]] = {}
-    at = np.zeros(len(behaviour), np.int32)
-    for run in np.flatnonzero(paths.outcome == Outcome.UNKNOWN).tolist():
-        at[_standing(behaviour, below, [fold.token for fold in paths.folds(run)])] += 1
-    running = np.concatenate([[0], np.cumsum(at)]).astype(np.int32)
-    here = np.arange(len(behaviour))
+    at = np.bincount(_standing(behaviour, tree.live_token, tree.live_length), minlength=len(behaviour))
+    running = np.zeros(at.size + 1, np.int32)
+    np.cumsum(at, out=running[1:])
+    here = np.arange(at.size)
     live: Nodes = running[here + behaviour.size] - running[here]
     return live
 
 
-def _standing(behaviour: BehaviourMap, below: dict[int, dict[Token, int]], path: list[Token]) -> int:
-    """Deepest node on a live path; its last token is open, so a higher bucket will do."""
-    node = 0
-    for depth, token in enumerate(path, 1):
-        if node not in below:
-            children = behaviour.children(node).tolist()
-            below[node] = {behaviour.tokens[behaviour.token[child]]: child for child in children}
-        top = len(BUCKET_STARTS) if depth == len(path) else token.bucket + 1
-        wanted = (Token(token.signature, bucket) for bucket in range(token.bucket, top))
-        child = next((below[node][each] for each in wanted if each in below[node]), None)
-        if child is None:
-            break
-        node = child
+def _standing(behaviour: BehaviourMap, token: Nodes, length: Ints) -> Ints:
+    """Deepest node on each live path; its last token is open, so a higher bucket will do.
+
+    All paths go down together, a level at a time, by look-ups in the sorted (parent, token)
+    pairs. Tokens of one signature are numbered by bucket, so the next pair not below the wanted
+    one is the lowest bucket that is there.
+    """
+    width = len(behaviour.tokens) + 1
+    family = np.cumsum([one.signature != other.signature for one, other in pairwise(behaviour.tokens)])
+    family = np.concatenate([[0], family, [-1]])
+    pair = behaviour.parent[1:].astype(np.int64) * width + behaviour.token[1:]
+    child = np.argsort(pair)
+    pair = np.append(pair[child], np.iinfo(np.int64).max)
+    child = np.append(child + 1, 0)
+    node = np.zeros(length.size, np.int64)
+    start = np.cumsum(length) - length
+    going = np.flatnonzero(length > 0)
+    depth = 0
+    while going.size:
+        taken = token[start[going] + depth]
+        wanted = node[going] * width + taken
+        found = np.searchsorted(pair, wanted)
+        open_last = length[going] == depth + 1
+        similar = (pair[found] // width == node[going]) & (family[pair[found] % width] == family[taken])
+        there = (pair[found] == wanted) | (open_last & similar)
+        going, depth = going[there], depth + 1
+        node[going] = child[found[there]]
+        going = going[length[going] > depth]
     return node
