@@ -22,7 +22,7 @@ def main() -> None:
     """Time ``format_dataframe`` + ``discover_prefix_tree``."""
     runs, per_run, rounds = (int(argument) for argument in sys.argv[1:4])
     made = steps(runs, per_run)
-    names = pd.Categorical.from_codes(made.signature, list(made.signatures)).astype(str)
+    names = pd.Categorical.from_codes(made.signature, pd.Index(made.signatures)).astype(str)
     frame = pd.DataFrame(
         {"case": made.run.astype(str), "activity": names, "at": pd.to_datetime(made.start_ns)}
     )

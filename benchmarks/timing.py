@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ def best_s(work: Callable[[], T], rounds: int = 3) -> tuple[float, T]:
     return shortest, result
 
 
-def print_table(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def print_table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """Print a Markdown table."""
     print(f"\n### {title}\n\n| {' | '.join(head)} |\n|{'---|' * len(head)}")
     for row in rows:

@@ -143,7 +143,8 @@ def explain_hotspot(spot: Hotspot) -> str:
     """A hotspot in one sentence."""
     taken = ", ".join(f"{token} {support}" for token, support in spot.options[:3])
     more = f" and {len(spot.options) - 3} more" if len(spot.options) > 3 else ""
-    return f"{spot.visits} runs went on in {len(spot.options)} ways ({taken}{more}): {spot.entropy_bits:.2f} bits."
+    ways = f"{len(spot.options)} ways ({taken}{more})"
+    return f"{spot.visits} runs went on in {ways}: {spot.entropy_bits:.2f} bits."
 
 
 def summary(behaviour: BehaviourMap) -> str:
@@ -165,6 +166,6 @@ def summary(behaviour: BehaviourMap) -> str:
         )
     aside = f"; {behaviour.impossible} of them could not be one" if behaviour.impossible else ""
     return (
-        f"No fatal forks: of {behaviour.tested} branches tested none ends {FORK_GAP_POINTS} points worse than "
-        f"its siblings with p < {ALPHA}{aside}."
+        f"No fatal forks: of {behaviour.tested} branches tested none ends {FORK_GAP_POINTS} points worse "
+        f"than its siblings with p < {ALPHA}{aside}."
     )

@@ -129,8 +129,8 @@ def test_a_fatal_fork_and_its_evidence() -> None:
     assert (round(fork.low, 3), round(fork.high, 3)) == (0.018, 0.404)
     assert f"{fork.p:.6f} {fork.q:.6f}" == "0.001093 0.001093"
     assert explain(fork) == (
-        "1 of 10 runs that took tool:c here succeeded (10.0%, 95% interval 1.8–40.4%), against 9 of 10 (90.0%) "
-        "that went another way from the same point; Fisher p = 0.0011, q = 0.0011."
+        "1 of 10 runs that took tool:c here succeeded (10.0%, 95% interval 1.8–40.4%), against 9 of 10 "
+        "(90.0%) that went another way from the same point; Fisher p = 0.0011, q = 0.0011."
     )
     assert summary(behaviour) == "1 fatal fork among 2 branches tested."
 

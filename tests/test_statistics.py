@@ -77,7 +77,7 @@ def test_fisher_equals_exact_arithmetic(tables: list[tuple[int, int, int, int]])
 @given(TABLES)
 def test_fisher_equals_scipy(tables: list[tuple[int, int, int, int]]) -> None:
     p = fisher_exact(*np.array(tables).T)
-    theirs = [stats.fisher_exact([[a, b], [c, d]]).pvalue for a, b, c, d in tables]
+    theirs = [stats.fisher_exact(np.array([[a, b], [c, d]])).pvalue for a, b, c, d in tables]
     np.testing.assert_allclose(p, theirs, rtol=1e-9)
 
 
