@@ -2,6 +2,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+PEERS := benchmarks/.peers
 PYTHON ?=
 ARGS ?=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -34,16 +35,16 @@ format: $(VENV)/develop.stamp
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/develop.stamp
-	@for file in $$(grep -l __main__ benchmarks/*.py); do \
-	    name=$$(basename $$file .py); echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; \
-	done
+bench: $(VENV)/develop.stamp $(PEERS)/peers.stamp
+	$(BIN)/python -m benchmarks.map_build --peers $(PEERS)/bin/python
+	$(BIN)/python -m benchmarks.ingest
+	$(BIN)/python -m benchmarks.cohort_read
 
 wheel: $(VENV)/develop.stamp
 	$(BIN)/python -m build --wheel .
 
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.cache benchmarks/.peers
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.cache $(PEERS)
 
 $(BIN)/python:
 	@.ci/venv $(VENV) $(PYTHON)
@@ -60,4 +61,9 @@ $(VENV)/develop.stamp: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/browser.stamp: $(VENV)/develop.stamp
 	@.ci/browser $(BIN)/python
+	@touch $@
+
+$(PEERS)/peers.stamp: benchmarks/peers.txt
+	@.ci/venv $(PEERS) $(PYTHON)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt
 	@touch $@
