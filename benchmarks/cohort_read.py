@@ -14,7 +14,14 @@ from time import perf_counter
 
 import numpy as np
 
+from benchmarks.timing import best_s
+from benchmarks.workload import steps
+from engine.columns import paths_from_columns
+from engine.growing import grow
+from engine.maps import compare_siblings
+from engine.queries import load_map
 from engine.runs import ALL_TIME, SECOND_NS, Cohort, Outcome, Run, Source, Step, View
+from engine.statistics import wilson
 from engine.store import Store, opening
 from engine.store.keys import given_tenant
 from engine.store.sqlite import open_store
@@ -115,7 +122,28 @@ def main() -> None:
             f"{view:>6} {len(paths.run_ids):>7,} {len(paths.code):>8,} {first:>9.1f} "
             f"{float(np.median(rest)):>10.1f} {min(rest):>8.1f} {peak_mb:>8,.0f}"
         )
+    map_ms, behaviour = best_s(
+        lambda: load_map(store, Cohort("default", AGENTS[0], ALL_TIME), now_ns), ROUNDS
+    )
+    print(
+        f"store to finished map, both halves, all statistics: best {map_ms * 1e3:.1f} ms, {len(behaviour):,} nodes"
+    )
     store.close()
+    statistics_alone()
+
+
+def statistics_alone() -> None:
+    """Time Fisher for every child with support, q, Wilson and entropy on some 50,000 nodes."""
+    tree = grow(paths_from_columns(*steps(10_000, 20)))
+    support = tree.through.sum(axis=(0, 1), dtype=np.int32)
+    successes = tree.through[:, Outcome.SUCCESS].sum(axis=0, dtype=np.int32)
+
+    def everything() -> int:
+        wilson(successes, support)
+        return compare_siblings(tree, support).tested
+
+    best, tested = best_s(everything, ROUNDS)
+    print(f"statistics of {support.size:,} nodes, {tested:,} tested: best {best * 1e3:.1f} ms")
 
 
 if __name__ == "__main__":

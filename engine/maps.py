@@ -207,7 +207,7 @@ def build(cohort: Cohort, paths: Paths, now_ns: int, max_nodes: int = MAX_NODES)
     order = _by_support(tree, support, kept)
     place = np.full(support.size, -1, np.int32)
     place[order] = np.arange(order.size)
-    comparison = _compare(tree, support)
+    comparison = compare_siblings(tree, support)
     outcomes = tree.through[:, :, order].sum(axis=0, dtype=np.int32)
     successes = outcomes[Outcome.SUCCESS]
     low, high = wilson(successes, support[order])
@@ -332,7 +332,9 @@ def _by_support(tree: Tree, support: Nodes, kept: Flags) -> Ints:
     return order
 
 
-class _Comparison(NamedTuple):
+class Comparison(NamedTuple):
+    """What :func:`compare_siblings` finds of every node; see :class:`BehaviourMap`."""
+
     went_on: Nodes
     sibling_support: Nodes
     sibling_successes: Nodes
@@ -345,7 +347,7 @@ class _Comparison(NamedTuple):
     impossible: int
 
 
-def _compare(tree: Tree, support: Nodes) -> _Comparison:
+def compare_siblings(tree: Tree, support: Nodes) -> Comparison:
     """Compare every child with its siblings, before any node is dropped."""
     nodes = support.size
     successes = tree.through[:, Outcome.SUCCESS].sum(axis=0, dtype=np.int32)
@@ -369,7 +371,7 @@ def _compare(tree: Tree, support: Nodes) -> _Comparison:
     bits = entropy_bits(parent, support[child], nodes)
     hotspot = (bits >= HOTSPOT_BITS - _BITS_TOLERANCE) & (went_on >= MIN_SUPPORT)
     impossible = int((100 * others_won < FORK_GAP_POINTS * others).sum())
-    return _Comparison(
+    return Comparison(
         went_on, sibling_support, sibling_successes, p, q, fork, bits, hotspot, tested.size, impossible
     )
 
