@@ -104,12 +104,13 @@ def read_time(text: str) -> int:
 
 
 def write_time(time_ns: int) -> str:
-    """An RFC 3339 time to the second, in UTC.
+    """An RFC 3339 time to the second, in UTC; midnight is written as the date.
 
-    >>> write_time(86400000000000)
-    '1970-01-02T00:00:00Z'
+    >>> write_time(86400000000000), write_time(86401000000000)
+    ('1970-01-02', '1970-01-02T00:00:01Z')
     """
-    return datetime.fromtimestamp(time_ns // SECOND_NS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    moment = datetime.fromtimestamp(time_ns // SECOND_NS, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ").removesuffix("T00:00:00Z")
 
 
 def window_query(window: Window) -> dict[str, str]:
@@ -118,7 +119,7 @@ def window_query(window: Window) -> dict[str, str]:
     >>> window_query(DEFAULT_WINDOW), window_query(ALL_TIME)
     ({}, {'window': 'all'})
     >>> window_query(Window(0, 86400000000000))
-    {'to': '1970-01-02T00:00:00Z'}
+    {'to': '1970-01-02'}
     """
     if window == DEFAULT_WINDOW:
         return {}

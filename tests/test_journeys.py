@@ -139,6 +139,7 @@ def test_a_link_restores_node_view_and_window(watched: Page, demo_url: str) -> N
     expect(watched).to_have_url(re.compile("window=all.*view=tools"))
     watched.locator("button.finding.hotspot").first.click()
     expect(watched).to_have_url(re.compile("node="))
+    expect(watched.locator("#node-panel h2")).to_contain_text("hotspot")
     heading = watched.locator("#node-panel h2").inner_text()
     link = watched.url
     watched.goto("about:blank")

@@ -44,7 +44,7 @@ def evidence(
         )
     return [
         html.H2([tokens.step(path[-1]) if path else "The start", *badges]),
-        tokens.trail(path),
+        *([tokens.trail(path)] if path else []),
         _counts(behaviour, node),
         _against(behaviour, node),
         html.P(comparison_in_words(behaviour, node, fork)),

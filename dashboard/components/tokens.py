@@ -28,7 +28,5 @@ def signature(text: str) -> Component:
 
 
 def trail(path: Sequence[Token]) -> Component:
-    """A path from the start, in one wrapping line."""
-    if not path:
-        return html.Span("the start, before any step", className="trail")
+    """A path, in one wrapping line."""
     return html.Ol([html.Li(step(token)) for token in path], className="trail", **aria(label="Path"))

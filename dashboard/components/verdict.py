@@ -9,7 +9,7 @@ from dashboard.components import rates, tokens, words
 from dashboard.components.access import aria
 from dashboard.components.rates import Rate
 from engine.history import MIN_HISTORY
-from engine.verdicts import MIN_BEST_STEP, Verdict
+from engine.verdicts import MIN_BEST_STEP, Odds, Verdict
 
 NAMES = {
     "insufficient_history": "Insufficient history",
@@ -17,6 +17,11 @@ NAMES = {
     "likely_failure": "Likely failure",
     "on_track": "On track",
 }
+
+MIN_SHOWN = 12
+"""Steps of a path that are always shown."""
+BEYOND = 2
+"""Steps shown past the last one with enough earlier runs."""
 
 
 def banner(verdict: Verdict) -> Component:
@@ -41,19 +46,30 @@ def asked(verdict: Verdict) -> Component:
 
 
 def depths(verdict: Verdict) -> Component:
-    """The path, a line a token, with the place where the rate fell most."""
-    lines = [
-        Rate(
-            _numbered(place, tokens.step(each.token)),
-            each.support,
-            each.successes,
-            each.low,
-            each.high,
-            "fell most here" if place == verdict.fell_most else "",
-        )
-        for place, each in enumerate(verdict.depths, 1)
-    ]
-    return rates.table(lines, verdict.base_rate, "The odds at each step of its path")
+    """The path, a line a token, with the place where the rate fell most.
+
+    What lies beyond the last point that enough earlier runs reached is folded away.
+    """
+    lines = [_depth(place, each, verdict) for place, each in enumerate(verdict.depths, 1)]
+    head = known_depths(verdict)
+    first = rates.table(lines[:head], verdict.base_rate, "The odds at each step of its path")
+    if len(lines) <= head:
+        return first
+    rest = rates.table(lines[head:], verdict.base_rate, f"From step {head + 1} on")
+    more = html.Summary(f"{len(lines) - head:,} more, with under {MIN_HISTORY} earlier runs each")
+    return html.Div([first, html.Details([more, rest])])
+
+
+def known_depths(verdict: Verdict) -> int:
+    """How many of a path's depths are worth showing: to a little past the last well-known one."""
+    known = [place for place, each in enumerate(verdict.depths, 1) if each.support >= MIN_HISTORY]
+    return max(max(known, default=0) + BEYOND, MIN_SHOWN)
+
+
+def _depth(place: int, each: Odds, verdict: Verdict) -> Rate:
+    mark = "fell most here" if place == verdict.fell_most else ""
+    label = _numbered(place, tokens.step(each.token))
+    return Rate(label, each.support, each.successes, each.low, each.high, mark)
 
 
 def _numbered(place: int, step: Component) -> Component:

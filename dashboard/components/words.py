@@ -123,15 +123,19 @@ def window(window: Window) -> str:
     """A window in words.
 
     >>> window(Window()), window(ALL_TIME), window(Window(86400000000000, None))
-    ('last 30 days', 'all time', 'from 1970-01-02 00:00:00 UTC')
+    ('last 30 days', 'all time', 'from 1970-01-02')
     """
     if window == Window():
         return "last 30 days"
     if window == ALL_TIME:
         return "all time"
-    start = f"from {utc(window.start_ns)}" if window.start_ns else ""
-    end = f"to {utc(window.end_ns)}" if window.end_ns is not None else ""
+    start = f"from {_day(window.start_ns)}" if window.start_ns else ""
+    end = f"to {_day(window.end_ns)}" if window.end_ns is not None else ""
     return " ".join(part for part in (start, end) if part)
+
+
+def _day(time_ns: int) -> str:
+    return utc(time_ns).removesuffix(" 00:00:00 UTC")
 
 
 def bare(token: Token) -> str:

@@ -33,7 +33,7 @@ def layout(service: Service, look: Look) -> Page:
     if not isinstance(answer, Ready):
         waiting = states.building(f"the map of {look.agent}")
         return Page(title, waiting, waiting=True, stamp="building", agent=look.agent)
-    body = _body(answer.value, look, answer.built_ns, service.now_ns())
+    body = _body(answer.value, look, answer.built_ns)
     return Page(title, body, stamp=str(answer.built_ns), agent=look.agent)
 
 
@@ -48,29 +48,32 @@ def skeleton() -> Component:
     )
 
 
-def _body(behaviour: BehaviourMap, look: Look, built_ns: int, now_ns: int) -> Component:
+def _body(behaviour: BehaviourMap, look: Look, built_ns: int) -> Component:
+    if not behaviour.totals.completed:
+        return html.Div([_head(look, behaviour), *_notices([look.complaint]), _no_runs(look, behaviour)])
     found, spots = forks(behaviour), hotspots(behaviour)
     node, lost = chosen(behaviour, look, found)
     source, key = urls.map_data_url(behaviour.cohort, built_ns), behaviour.key_text(node)
-    completed = behaviour.totals.completed
-    main = [_overview(source, key), _tree(source, key, look)] if completed else [_no_runs(look)]
     side = [
         findings.fork_list(behaviour, found),
         html.Section(panel(behaviour, node, look), id=ids.NODE_PANEL, className="card panel"),
         findings.hotspot_list(spots),
     ]
+    main = html.Div([_overview(source, key), _tree(source, key, look)], className="map-main")
     return html.Div(
         [
             _head(look, behaviour),
-            *(states.notice(text) for text in [look.complaint, lost, *stats.caveats(behaviour)] if text),
+            *_notices([look.complaint, lost, *stats.caveats(behaviour)]),
             headline.headline(behaviour, found, spots),
             stats.strip(stats.of_map(behaviour, len(found), len(spots))),
-            html.Div(
-                [html.Div(main, className="map-main"), html.Div(side, className="map-side")], className="map"
-            ),
+            html.Div([main, html.Div(side, className="map-side")], className="map"),
         ],
         className="map-page",
     )
+
+
+def _notices(texts: list[str]) -> list[Component]:
+    return [states.notice(text) for text in texts if text]
 
 
 def _head(look: Look, behaviour: BehaviourMap) -> Component:
@@ -85,10 +88,12 @@ def _head(look: Look, behaviour: BehaviourMap) -> Component:
     )
 
 
-def _no_runs(look: Look) -> Component:
-    every = dcc.Link("Look at all time", href=urls.map_url(look._replace(window=ALL_TIME, node="")))
+def _no_runs(look: Look, behaviour: BehaviourMap) -> Component:
+    live = behaviour.totals.unknown
     text = f"No run of {look.agent} completed in this window ({words.window(look.window)})."
-    return html.Section([html.P(text), html.P(every)], className="card state")
+    going = [html.P(f"{words.count(live, 'run')} {'is' if live == 1 else 'are'} live.")] if live else []
+    every = dcc.Link("Look at all time", href=urls.map_url(look._replace(window=ALL_TIME, node="")))
+    return html.Section([html.P(text), *going, html.P(every)], className="card state")
 
 
 def _overview(source: str, key: str) -> Component:

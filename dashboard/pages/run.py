@@ -66,8 +66,8 @@ def _head(run: Run, look: Look, now_ns: int) -> Component:
     source = "its last activity is under 15 minutes old" if live else words.SOURCES[run.source]
     facts: list[Any] = [
         dcc.Link(run.agent, href=urls.map_url(Look(agent=run.agent, window=look.window))),
-        *([f"version {run.version}"] if run.version else []),
-        *([f"ticket {run.ticket}"] if run.ticket else []),
+        *([html.Span(f"version {run.version}", className="clip", title=run.version)] if run.version else []),
+        *([html.Span(f"ticket {run.ticket}", className="clip", title=run.ticket)] if run.ticket else []),
         html.Span(f"began {words.ago(run.start_ns, now_ns)}", title=words.utc(run.start_ns)),
         f"over {words.duration(max(0, run.last_ns - run.start_ns))}",
     ]
@@ -89,7 +89,8 @@ def _odds(judged: Judged, behaviour: BehaviourMap, look: Look) -> Component:
     if not found.depths:
         return html.Section([html.H2("Odds along its path"), html.P("It took no step.")], className="card")
     fall = verdict.fall_in_words(found)
-    drawn = figures.themed(figures.odds, found.depths, found.base_rate, found.fell_most)
+    shown = found.depths[: verdict.known_depths(found)]
+    drawn = figures.themed(figures.odds, shown, found.base_rate, found.fell_most)
     link = dcc.Link("Show its path on the map", href=map_link(judged, behaviour, look))
     return html.Section(
         [
