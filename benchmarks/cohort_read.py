@@ -122,12 +122,10 @@ def main() -> None:
             f"{view:>6} {len(paths.run_ids):>7,} {len(paths.code):>8,} {first:>9.1f} "
             f"{float(np.median(rest)):>10.1f} {min(rest):>8.1f} {peak_mb:>8,.0f}"
         )
-    map_ms, behaviour = best_s(
-        lambda: load_map(store, Cohort("default", AGENTS[0], ALL_TIME), now_ns), ROUNDS
-    )
-    print(
-        f"store to finished map, both halves, all statistics: best {map_ms * 1e3:.1f} ms, {len(behaviour):,} nodes"
-    )
+    cohort = Cohort("default", AGENTS[0], ALL_TIME)
+    map_s, behaviour = best_s(lambda: load_map(store, cohort, now_ns), ROUNDS)
+    print(f"store to finished map, halves and statistics included: best {map_s * 1e3:.1f} ms")
+    print(f"  ({len(behaviour):,} nodes, {behaviour.tested:,} branches tested)")
     store.close()
     statistics_alone()
 

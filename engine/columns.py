@@ -126,11 +126,14 @@ def _folded(signature: Ints, steps: Ints) -> tuple[Ints, Ints, Ints]:
 def _inferred(
     run: NDArray[np.integer[Any]], end_ns: Ints, error: NDArray[np.bool_], depth: Ints, runs: int
 ) -> NDArray[np.uint8]:
-    """Status of the step that ended last (the shallowest of several); none ended: abandoned."""
+    """Status of the step that ended last; none ended: abandoned.
+
+    Of several that ended together the shallowest counts, of these an error.
+    """
     last = np.full(runs, OPEN)
     np.maximum.at(last, run, end_ns)
     final = np.flatnonzero((end_ns == last[run]) & (end_ns != OPEN))
-    final = final[np.argsort(depth[final], kind="stable")[::-1]]
+    final = final[np.argsort(-2 * depth[final] + error[final], kind="stable")]
     outcome = np.full(runs, Outcome.ABANDONED, np.uint8)
     outcome[run[final]] = np.where(error[final], Outcome.FAILURE, Outcome.SUCCESS)
     return outcome
