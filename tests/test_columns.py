@@ -83,7 +83,7 @@ def test_a_table_with_open_steps_and_declared_outcomes() -> None:
             "run": ["x", "x", "y"],
             "signature": ["llm:m", "tool:a", "tool:a"],
             "start": pd.to_datetime(["2026-01-01", "2026-01-02", "2026-01-01"]),
-            "end": pd.to_datetime([None, None, "2026-01-02"]),
+            "end": pd.to_datetime(["NaT", "NaT", "2026-01-02"]),
             "error": [False, False, True],
             "outcome": ["success", "success", None],
         }
