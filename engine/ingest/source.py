@@ -38,8 +38,8 @@ Progress = Callable[[int], None]
 class _Counted(io.RawIOBase):
     """An unbuffered file that reports how far it has been read."""
 
-    def __init__(self, path: Path, progress: Progress | None) -> None:
-        self._file = io.FileIO(path)
+    def __init__(self, file: io.FileIO, progress: Progress | None) -> None:
+        self._file = file
         self._progress = progress
 
     def readable(self) -> bool:
@@ -85,7 +85,7 @@ class Source:
     def open(self, quiet: bool = False) -> Iterator[BinaryIO]:
         """The content, decompressed if it begins as gzip does."""
         with ExitStack() as stack:
-            raw = stack.enter_context(_Counted(self.path, None if quiet else self.progress))
+            raw = stack.enter_context(_Counted(io.FileIO(self.path), None if quiet else self.progress))
             stream = stack.enter_context(io.BufferedReader(raw, 1 << 18))
             packed = stream.peek(2)[:2] == _GZIP_MAGIC
             yield cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=stream)) if packed else stream)
