@@ -60,6 +60,8 @@
     return data.fork[head] === undefined ? structure(data).end[head] : head;
   }
 
+  const ROWS_OPENED = 24;
+
   /* ---- filtering and rows ------------------------------------------------------------------ */
 
   const FILTERS = {
@@ -121,11 +123,22 @@
     return shown;
   }
 
-  /** Nodes that stand open at first: the first two levels, and the way to every fatal fork. */
+  /** Nodes that stand open at first: as many levels as fit a screen, and the way to every fatal fork. */
   function opening(data) {
-    const { nodes, parent, end } = structure(data);
+    const { nodes, parent, head, end } = structure(data);
     const open = new Uint8Array(nodes);
-    for (let node = 0; node < nodes && node < 1e6; node++) if (data.depth[node] < 2) open[end[node]] = 1;
+    const level = new Int32Array(nodes);
+    const rowsAt = [1];
+    for (let node = 1; node < nodes; node++) {
+      level[node] = level[parent[node]] + (head[node] === node ? 1 : 0);
+      if (head[node] === node) rowsAt[level[node]] = (rowsAt[level[node]] || 0) + 1;
+    }
+    let deepest = 1;
+    for (let fits = rowsAt[0] + (rowsAt[1] || 0); deepest < rowsAt.length; deepest++) {
+      fits += rowsAt[deepest + 1] || 0;
+      if (fits > ROWS_OPENED) break;
+    }
+    for (let node = 0; node < nodes; node++) if (level[node] < deepest) open[end[node]] = 1;
     for (const fork of Object.keys(data.fork)) openTo(parent, open, Number(fork));
     return open;
   }

@@ -55,22 +55,26 @@
     });
   }
 
+  /** The part of a badge that a narrow tree leaves out. */
+  const word = (text) => h("span", { className: "badge-word" }, text);
+
   function Badges({ data, head, tail }) {
     const p = data.fork[head];
     const bits = data.hotspot[tail];
     const live = data.live[head];
     return [
       p !== undefined &&
-        h("span", { key: "fork", className: "badge badge-fork", title: `Fatal fork: p = ${p.toExponential(1)}` }, icon(FORK), "fatal fork"),
+        h("span", { key: "fork", className: "badge badge-fork", title: `Fatal fork: p = ${p.toExponential(1)}` }, icon(FORK), word("fatal fork")),
       bits !== undefined &&
         h(
           "span",
           { key: "hot", className: "badge badge-hot", title: `Hotspot: ${bits.toFixed(2)} bits of entropy in the step taken next` },
           icon(SCATTER),
-          `${bits.toFixed(2)} bits`
+          bits.toFixed(2),
+          word("bits")
         ),
       live > 0 &&
-        h("span", { key: "live", className: "badge badge-live", title: "Live runs here or below; in no rate" }, `${columns.count(live)} live`),
+        h("span", { key: "live", className: "badge badge-live", title: "Live runs here or below; in no rate" }, columns.count(live), word("live")),
       data.cut[tail] !== undefined &&
         h("span", { key: "cut", className: "badge badge-cut", title: "The map's bound left out rarer steps after this one" }, "cut"),
     ];
