@@ -17,7 +17,7 @@ from dashboard.app import Settings, create_app
 from engine import demo
 from engine.runs import SECOND_NS
 from engine.store.sqlite import open_store
-from tests.browser import chromium, served
+from tests.browser import served
 
 __all__ = ["chromium"]
 

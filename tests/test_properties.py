@@ -26,8 +26,8 @@ from tests.reference import Path, Sample
 from tests.strategies import SIGNATURES, behaviours, cohorts, long_behaviours, paths_of, run_of, tables
 
 COHORT = Cohort("default", "support-agent")
-few = settings(max_examples=60, deadline=None)
-many = settings(max_examples=100, deadline=None)
+few = settings(max_examples=60)
+many = settings(max_examples=100)
 
 
 def built(samples: Sequence[Sample], max_nodes: int = 50_000) -> BehaviourMap:
