@@ -19,8 +19,6 @@ from engine.runs import SECOND_NS
 from engine.store.sqlite import open_store
 from tests.browser import served
 
-__all__ = ["chromium"]
-
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 THEMES = ("light", "dark")
 
