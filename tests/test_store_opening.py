@@ -170,7 +170,7 @@ def test_a_store_opened_for_reading_is_read_as_it_was_settled(path: Path) -> Non
 
 
 READ = """
-import os, sys
+import os, sys, urllib.parse  # pathlib would load it when the stranger may no longer
 from pathlib import Path
 from engine.errors import StoreError
 from engine.store.sqlite import open_store

@@ -58,7 +58,7 @@ def test_a_lone_surrogate_becomes_the_replacement_character_in_data_and_question
 
 
 NESTED: list[Any] = []
-for _ in range(5000):
+for _ in range(100_000):
     NESTED = [NESTED]
 
 

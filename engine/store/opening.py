@@ -111,10 +111,14 @@ def connect(path: Path, read_only: bool) -> sqlite3.Connection:
         check_same_thread=False,
         cached_statements=64,
     )
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA cache_size = -32768")
-    connection.execute("PRAGMA wal_autocheckpoint = 4000")
-    connection.execute("PRAGMA journal_size_limit = 67108864")
+    try:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA cache_size = -32768")
+        connection.execute("PRAGMA wal_autocheckpoint = 4000")
+        connection.execute("PRAGMA journal_size_limit = 67108864")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 
