@@ -238,8 +238,13 @@
     );
   }
 
-  function Way({ data, tree, root, into, up }) {
-    if (root === 0) return h("p", { className: "icicle-way dim" }, "Double-click a step to zoom into it; Escape goes back up.");
+  /** Where the zoom stands, and the way to a selected step that is too thin or too deep to be drawn. */
+  function Way({ data, tree, root, hidden, into, up }) {
+    const zoom =
+      hidden > root && h("button", { type: "button", className: "button small", onClick: () => into(hidden) }, "Zoom to the selected step");
+    if (root === 0) {
+      return h("p", { className: "icicle-way dim" }, zoom || "Double-click a step to zoom into it; Escape goes back up.");
+    }
     const path = [];
     for (let node = root; node >= 0; node = tree.parent[node]) path.unshift(columns.step(data, node));
     const shown = path.length > 5 ? [path[0], { name: "…", bucket: "" }, ...path.slice(-3)] : path;
@@ -247,7 +252,8 @@
       "p",
       { className: "icicle-way" },
       h("button", { type: "button", className: "button small", onClick: up }, "Back up"),
-      h("span", null, shown.map(({ name, bucket }, place) => h("bdi", { key: place }, (place ? " › " : "") + name + bucket)))
+      h("span", null, shown.map(({ name, bucket }, place) => h("bdi", { key: place }, (place ? " › " : "") + name + bucket))),
+      zoom
     );
   }
 
@@ -263,6 +269,8 @@
     const plan = React.useMemo(() => layout(data, root, height), [data, root, height]);
     const scale = React.useMemo(() => ruler(plan.deepest, width, root === 0), [plan, width, root]);
     const colours = React.useMemo(() => frame.current && readColours(frame.current), [appearance, width]);
+    const block = plan.at.get(node);
+    const hidden = block && block.column < scale.shown ? -1 : tree.parent[node];
     const drawnHover = plan.at.has(hovered) ? hovered : -1;
 
     React.useLayoutEffect(() => {
@@ -305,7 +313,7 @@
         }),
         drawnHover >= 0 && h(Tip, { data, node: drawnHover, plan, scale, width, height })
       ),
-      h(Way, { data, tree, root, into, up })
+      h(Way, { data, tree, root, hidden, into, up })
     );
   }
 

@@ -737,3 +737,8 @@ def test_the_deepest_node_of_a_large_map_is_restored_by_its_key(show: Show) -> N
     expect(shown.current().locator(".tree-name")).to_have_attribute(
         "title", re.compile(re.escape(behaviour.path(deepest)[-1].signature.removeprefix("tool:")))
     )
+    shown.page.get_by_role("button", name="Zoom to the selected step").click()
+    expect(shown.page.locator(".icicle-way bdi").last).to_contain_text(
+        behaviour.path(deepest)[-2].signature.removeprefix("tool:")
+    )
+    expect(shown.page.get_by_role("button", name="Zoom to the selected step")).to_have_count(0)
