@@ -127,7 +127,7 @@ def test_a_run_id_can_be_copied(page: Page) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     button = opened(page, f"/run?run={RUN}").locator("button[data-copy]").first
     button.click()
-    expect(button).to_have_text("Copied")
+    expect(page.locator("#said")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == RUN
     expect(button).to_have_text("Copy")
 
