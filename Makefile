@@ -1,8 +1,8 @@
 # Needs only make and Python 3.11 or later: every target sets up what it uses, in .venv.
 
 VENV := .venv
-BIN := $(VENV)/bin
 PEERS := benchmarks/.peers
+BIN := $(VENV)/bin
 PYTHON ?=
 ARGS ?=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -59,11 +59,12 @@ $(VENV)/develop.stamp: pyproject.toml constraints.txt | $(BIN)/python
 	@$(PIP) --editable '.[dev,sessions]'
 	@touch $@ $(VENV)/use.stamp
 
-$(VENV)/browser.stamp: $(VENV)/develop.stamp
-	@.ci/browser $(BIN)/python
+$(PEERS)/peers.stamp: benchmarks/peers.txt
+	@echo "Setting up $(PEERS) for the library measured against ..."
+	@.ci/venv $(PEERS) $(PYTHON)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers.txt
 	@touch $@
 
-$(PEERS)/peers.stamp: benchmarks/peers.txt
-	@.ci/venv $(PEERS) $(PYTHON)
-	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt
+$(VENV)/browser.stamp: $(VENV)/develop.stamp
+	@.ci/browser $(BIN)/python
 	@touch $@
