@@ -110,18 +110,16 @@ def token_numbers(paths: Paths) -> tuple[tuple[Token, ...], Nodes]:
         Token number of every fold.
     """
     by_text = sorted(range(len(paths.signatures)), key=paths.signatures.__getitem__)
-    rank = np.empty(len(by_text) + 1, np.int32)
-    rank[by_text] = np.arange(len(by_text))
-    rank[-1] = len(by_text)
-    raw = rank[paths.code] * np.int32(_BUCKETS) + _BUCKET_OF[paths.count]
-    occurs = np.zeros(len(by_text) * _BUCKETS + _BUCKETS, bool)
-    occurs[raw] = True
+    first = np.empty(len(by_text) + 1, np.int32)
+    first[by_text] = np.arange(len(by_text)) * _BUCKETS
+    first[-1] = len(by_text) * _BUCKETS
+    raw = first.take(paths.code, mode="wrap") + _BUCKET_OF.take(paths.count)
+    occurs = np.bincount(raw, minlength=1) > 0
     present = np.flatnonzero(occurs)
-    number = np.zeros(occurs.size, np.int32)
-    number[present] = np.arange(present.size)
+    number = np.cumsum(occurs, dtype=np.int32) - 1
     names = [paths.signatures[code] for code in by_text] + [MARK]
     tokens = tuple(Token(names[each // _BUCKETS], each % _BUCKETS) for each in present.tolist())
-    return tokens, number[raw]
+    return tokens, number.take(raw, mode="clip")
 
 
 def within(length: Ints) -> Ints:
