@@ -201,9 +201,10 @@ def build(cohort: Cohort, paths: Paths, now_ns: int, max_nodes: int = MAX_NODES)
         shallower, then the smaller key. What compares siblings is computed before any is dropped.
     """
     tree = grow(paths)
-    key = _keys(tree)
     support = tree.through.sum(axis=(0, 1), dtype=np.int32)
-    kept, cut = _bound(tree, support, key, max_nodes)
+    kept, key = _bound(tree, support, max_nodes)
+    cut = np.zeros(support.size, bool)
+    cut[tree.parent[~kept]] = True
     order = _by_support(tree, support, kept)
     place = np.full(support.size, -1, np.int32)
     place[order] = np.arange(order.size)
@@ -273,35 +274,38 @@ def _totals(paths: Paths, tree: Tree, support: Nodes, bounded: bool) -> Totals:
     )
 
 
-def _keys(tree: Tree) -> NDArray[np.uint64]:
-    """Key of every node: its parent's key and its token, mixed by splitmix64's finaliser."""
+def _bound(tree: Tree, support: Nodes, max_nodes: int) -> tuple[Flags, NDArray[np.uint64]]:
+    """Which nodes are kept, and the keys of these."""
+    room = max(1, max_nodes)
+    if support.size <= room:
+        kept = np.ones(support.size, bool)
+        return kept, _keys(tree, kept)
+    least = np.partition(support, support.size - room)[support.size - room]
+    kept = support > least
+    tied = np.flatnonzero(support == least)
+    depth = tree.depth[tied]
+    fits = np.cumsum(np.bincount(depth)) <= room - kept.sum()
+    kept[tied[fits[depth]]] = True
+    partly = tied[depth == fits.sum()]
+    missing = room - int(kept.sum())
+    kept[partly] = True
+    key = _keys(tree, kept)
+    kept[partly[np.argsort(key[partly])[missing:]]] = False
+    return kept, key
+
+
+def _keys(tree: Tree, wanted: Flags) -> NDArray[np.uint64]:
+    """Key of each wanted node: its parent's key and its token, mixed by splitmix64's finaliser."""
     digests = [blake2b(f"{t.signature}\0{t.bucket}".encode(), digest_size=8).digest() for t in tree.tokens]
     hashed = np.frombuffer(b"".join(digests) or bytes(8), "<u8")
     key = np.zeros(tree.parent.size, np.uint64)
     for level in tree.levels[1:]:
+        level = level[wanted[level]]
         mixed = key[tree.parent[level]] * np.uint64(0x9E3779B97F4A7C15) + hashed[tree.token[level]]
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         key[level] = mixed ^ (mixed >> np.uint64(31))
     return key
-
-
-def _bound(tree: Tree, support: Nodes, key: NDArray[np.uint64], max_nodes: int) -> tuple[Flags, Flags]:
-    """Which nodes are kept, and which kept ones lost a child."""
-    room = max(1, max_nodes)
-    kept = np.ones(support.size, bool)
-    cut = np.zeros(support.size, bool)
-    if support.size > room:
-        least = np.partition(support, support.size - room)[support.size - room]
-        kept = support > least
-        tied = np.flatnonzero(support == least)
-        depth = tree.depth[tied]
-        fits = np.cumsum(np.bincount(depth)) <= room - kept.sum()
-        kept[tied[fits[depth]]] = True
-        partly = tied[depth == fits.sum()]
-        kept[partly[np.argsort(key[partly])][: room - int(kept.sum())]] = True
-        cut[tree.parent[~kept]] = True
-    return kept, cut & kept
 
 
 def _kept_ancestor(parent: Nodes, kept: Flags, node: Nodes) -> Nodes:
@@ -354,6 +358,8 @@ def compare_siblings(tree: Tree, support: Nodes) -> Comparison:
     child = np.flatnonzero((tree.token >= 0) & (tree.token != tree.mark))
     parent = tree.parent[child]
     went_on = np.bincount(parent, weights=support[child], minlength=nodes).astype(np.int32)
+    child = child[support[child] < went_on[parent]]  # an only child has nothing to be compared with
+    parent = tree.parent[child]
     won_on = np.bincount(parent, weights=successes[child], minlength=nodes).astype(np.int32)
     sibling_support, sibling_successes = np.zeros(nodes, np.int32), np.zeros(nodes, np.int32)
     sibling_support[child] = went_on[parent] - support[child]
