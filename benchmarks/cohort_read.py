@@ -18,9 +18,9 @@ from benchmarks.timing import best_s
 from benchmarks.workload import steps
 from engine.columns import paths_from_columns
 from engine.growing import grow
-from engine.maps import compare_siblings
 from engine.queries import load_map
 from engine.runs import ALL_TIME, SECOND_NS, Cohort, Outcome, Run, Source, Step, View
+from engine.siblings import compare_siblings
 from engine.statistics import wilson
 from engine.store import Store, opening
 from engine.store.keys import given_tenant

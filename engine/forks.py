@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.maps import ALPHA, FORK_GAP_POINTS, MIN_SUPPORT, BehaviourMap
+from engine.maps import BehaviourMap
 from engine.paths import MARK, Token
 from engine.runs import Outcome
+from engine.siblings import ALPHA, FORK_GAP_POINTS, MIN_SUPPORT
 
 
 class Fork(NamedTuple):

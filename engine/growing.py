@@ -20,6 +20,8 @@ OUTCOMES = 3
 
 Ints = NDArray[np.int64]
 Nodes = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 _BUCKET_OF = np.searchsorted(BUCKET_STARTS, np.arange(256), side="right").astype(np.int32) - 1
 _BUCKET_OF[0] = 0

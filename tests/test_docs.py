@@ -19,7 +19,7 @@ from engine.ingest import FORMATS
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-RULES = ("statistics", "paths", "runs", "maps", "forks", "history", "verdicts", "calibration", "store")
+RULES = ("statistics", "paths", "runs", "siblings", "maps", "forks", "history", "verdicts", "calibration", "store")
 """Modules of the engine whose documented numbers are thresholds."""
 
 

@@ -14,10 +14,11 @@ from dashboard.components import rates, tokens, words
 from dashboard.components.rates import Rate
 from dashboard.urls import Look
 from engine.forks import Fork
-from engine.maps import ALPHA, FORK_GAP_POINTS, MIN_SUPPORT, BehaviourMap
+from engine.maps import BehaviourMap
 from engine.paths import MARK
 from engine.queries import Example
 from engine.runs import Run, is_live
+from engine.siblings import ALPHA, FORK_GAP_POINTS, MIN_SUPPORT
 from engine.statistics import wilson_one
 
 OPTIONS = 10

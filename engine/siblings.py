@@ -1,0 +1,68 @@
+"""Comparing every child with its siblings: fatal forks and hotspots of a whole tree at once."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.growing import Flags, Floats, Nodes, Tree
+from engine.runs import Outcome
+from engine.statistics import benjamini_hochberg, entropy_bits, fisher_exact
+
+MIN_SUPPORT = 3
+"""Runs a child and its siblings each need before they are compared, and visits of a hotspot."""
+FORK_GAP_POINTS = 25
+"""Points a fatal fork's rate lies below its siblings' at least."""
+ALPHA = 0.05
+"""A fatal fork's p-value lies below this."""
+HOTSPOT_BITS = 1.0
+"""Entropy of a hotspot at least."""
+
+_BITS_TOLERANCE = 1e-9
+
+
+class Comparison(NamedTuple):
+    """What :func:`compare_siblings` finds of every node; see :class:`BehaviourMap`."""
+
+    went_on: Nodes
+    sibling_support: Nodes
+    sibling_successes: Nodes
+    p: Floats
+    q: Floats
+    fork: Flags
+    entropy_bits: Floats
+    hotspot: Flags
+    tested: int
+    impossible: int
+
+
+def compare_siblings(tree: Tree, support: Nodes) -> Comparison:
+    """Compare every child with its siblings, before any node is dropped."""
+    nodes = support.size
+    successes = tree.through[:, Outcome.SUCCESS].sum(axis=0, dtype=np.int32)
+    child = np.flatnonzero((tree.token >= 0) & (tree.token != tree.mark))
+    parent = tree.parent[child]
+    went_on = np.bincount(parent, weights=support[child], minlength=nodes).astype(np.int32)
+    child = child[support[child] < went_on[parent]]  # an only child has nothing to be compared with
+    parent = tree.parent[child]
+    won_on = np.bincount(parent, weights=successes[child], minlength=nodes).astype(np.int32)
+    sibling_support, sibling_successes = np.zeros(nodes, np.int32), np.zeros(nodes, np.int32)
+    sibling_support[child] = went_on[parent] - support[child]
+    sibling_successes[child] = won_on[parent] - successes[child]
+    tested = child[(support[child] >= MIN_SUPPORT) & (sibling_support[child] >= MIN_SUPPORT)]
+    own, won, others, others_won = (
+        counts[tested].astype(np.int64) for counts in (support, successes, sibling_support, sibling_successes)
+    )
+    p, q = np.full(nodes, np.nan), np.full(nodes, np.nan)
+    p[tested] = fisher_exact(won, own - won, others_won, others - others_won)
+    q[tested] = benjamini_hochberg(p[tested])
+    far = 100 * (others_won * own - won * others) >= FORK_GAP_POINTS * own * others
+    fork = np.zeros(nodes, bool)
+    fork[tested] = far & (p[tested] < ALPHA)
+    bits = entropy_bits(parent, support[child], nodes)
+    hotspot = (bits >= HOTSPOT_BITS - _BITS_TOLERANCE) & (went_on >= MIN_SUPPORT)
+    impossible = int((100 * others_won < FORK_GAP_POINTS * others).sum())
+    return Comparison(
+        went_on, sibling_support, sibling_successes, p, q, fork, bits, hotspot, tested.size, impossible
+    )
