@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from engine.conventions import OUTCOMES
+from engine.errors import InputError
 from engine.growing import within
 from engine.paths import MAX_STEPS, MAX_TOKENS, Paths, half
 from engine.runs import Outcome, Source
@@ -160,9 +162,14 @@ def paths_from_frame(frame: pd.DataFrame) -> Paths:
     Parameters
     ----------
     frame : DataFrame
-        Columns ``run``, ``signature``, ``start`` and ``end`` (timestamps; NaT while open) and
-        ``error`` (bool); optionally ``outcome`` (text; equal for all rows of a run, else the
-        first row's counts) and ``depth``.
+        Columns ``run``, ``signature``, ``start`` and ``end`` (timestamps, UTC where they carry no
+        zone; NaT in ``end`` while open) and ``error`` (bool); optionally ``depth`` and ``outcome``
+        (what ``session.outcome`` may say; the first that a run states counts).
+
+    Raises
+    ------
+    InputError
+        A column is missing, a cell that must be filled is empty, or an outcome is none.
 
     Examples
     --------
@@ -173,13 +180,13 @@ def paths_from_frame(frame: pd.DataFrame) -> Paths:
     >>> paths.folds(0), paths.outcome.tolist()
     ((Fold(signature='llm:m', count=1), Fold(signature='tool:s', count=1)), [0])
     """
+    for name in ("run", "signature", "start", "end", "error"):
+        if name not in frame:
+            raise InputError(f"the table has no column {name!r}")
+        if name != "end" and frame[name].isna().any():
+            raise InputError(f"the column {name!r} is empty in row {int(frame[name].isna().argmax())}")
     run, run_ids = pd.factorize(frame["run"])
     code, signatures = pd.factorize(frame["signature"])
-    declared = None
-    if "outcome" in frame:
-        first = frame.drop_duplicates("run")["outcome"]
-        names = {outcome.name.lower(): int(outcome) for outcome in Outcome}
-        declared = np.array([names.get(text, Outcome.UNKNOWN) for text in first], np.uint8)
     return paths_from_columns(
         run,
         code,
@@ -188,11 +195,25 @@ def paths_from_frame(frame: pd.DataFrame) -> Paths:
         frame["error"].to_numpy(bool),
         [str(text) for text in signatures],
         [str(text) for text in run_ids],
-        declared,
+        _declared(frame, run, len(run_ids)) if "outcome" in frame else None,
         frame["depth"].to_numpy(np.int64) if "depth" in frame else None,
     )
 
 
+def _declared(frame: pd.DataFrame, run: NDArray[np.integer[Any]], runs: int) -> NDArray[np.uint8]:
+    """Outcome of each run as its first row that states one has it; UNKNOWN where none does."""
+    declared = np.full(runs, Outcome.UNKNOWN, np.uint8)
+    stated = np.flatnonzero(frame["outcome"].notna())[::-1]
+    for row in stated.tolist():
+        text = str(frame["outcome"].iloc[row]).strip().lower()
+        if text not in OUTCOMES:
+            allowed = ", ".join(sorted(OUTCOMES))
+            raise InputError(f"the outcome {text!r} in row {row} is none of {allowed}")
+        declared[run[row]] = Outcome[OUTCOMES[text].upper()]
+    return declared
+
+
 def _nanoseconds(times: pd.Series[Any]) -> Ints:
-    """Nanoseconds since the epoch; NaT is :data:`OPEN`, which is how pandas stores it."""
-    return times.astype("datetime64[ns]").to_numpy().astype(np.int64)
+    """Nanoseconds since the epoch, UTC; NaT is :data:`OPEN`, which is how pandas stores it."""
+    zoneless = pd.to_datetime(times, utc=True).dt.tz_localize(None)
+    return zoneless.astype("datetime64[ns]").to_numpy().astype(np.int64)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.columns import OPEN, paths_from_columns, paths_from_frame
+from engine.errors import InputError
 from engine.paths import CUT, Fold, Paths, fold
 from engine.runs import Outcome, Source
 
@@ -92,3 +95,44 @@ def test_a_table_with_open_steps_and_declared_outcomes() -> None:
     assert paths.run_ids == ("x", "y")
     assert paths.folds(0) == (Fold("llm:m", 1), Fold("tool:a", 1))
     assert paths.outcome.tolist() == [Outcome.SUCCESS, Outcome.FAILURE]
+
+
+def table(**columns: object) -> pd.DataFrame:
+    """Two steps of run x, an hour apart; given columns instead."""
+    start = pd.to_datetime(["2026-01-01T10:00", "2026-01-01T11:00"])
+    rows: dict[str, object] = {
+        "run": ["x", "x"],
+        "signature": ["llm:m", "tool:a"],
+        "start": start,
+        "end": start,
+    }
+    return pd.DataFrame({**rows, "error": [False, False], **columns})
+
+
+def test_outcomes_are_read_as_the_attribute_is() -> None:
+    assert paths_from_frame(table(outcome=[None, " FAILED "])).outcome.tolist() == [Outcome.FAILURE]
+    assert paths_from_frame(table(outcome=["ok", "failure"])).outcome.tolist() == [Outcome.SUCCESS]
+
+
+def test_times_may_carry_a_zone() -> None:
+    zoned = pd.to_datetime(["2026-01-01T12:00+02:00", "2026-01-01T10:30+01:00"], utc=True)
+    assert paths_from_frame(table(start=zoned)).folds(0) == (Fold("tool:a", 1), Fold("llm:m", 1))
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"run": ["x", None]}, "the column 'run' is empty in row 1"),
+        ({"signature": [None, "tool:a"]}, "the column 'signature' is empty in row 0"),
+        ({"start": [pd.NaT, pd.NaT]}, "the column 'start' is empty in row 0"),
+        ({"outcome": ["success", "meh"]}, "the outcome 'meh' in row 1 is none of "),
+    ],
+)
+def test_what_cannot_be_read_is_said(columns: dict[str, object], reason: str) -> None:
+    with pytest.raises(InputError, match=re.escape(reason)):
+        paths_from_frame(table(**columns))
+
+
+def test_a_missing_column_is_named() -> None:
+    with pytest.raises(InputError, match="the table has no column 'error'"):
+        paths_from_frame(table().drop(columns="error"))
