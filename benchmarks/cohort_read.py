@@ -14,6 +14,7 @@ from time import perf_counter
 
 import numpy as np
 
+from benchmarks.ingest import SPANS_A_RUN, trace
 from benchmarks.timing import best_s
 from benchmarks.workload import steps
 from engine.columns import paths_from_columns
@@ -33,6 +34,8 @@ AGENTS = ("returns", "returns", "returns", "billing", "search")
 """Three runs in five belong to the first agent."""
 SHAPES = 2_000
 ROUNDS = 15
+RAW_SPANS = 1_000_000
+"""Raw spans kept beside the runs."""
 
 
 def shapes() -> list[tuple[Step, ...]]:
@@ -90,6 +93,15 @@ def make(path: Path, count: int) -> None:
     print(file=sys.stderr)
 
 
+def keep_spans(path: Path) -> None:
+    """Append raw spans of one more agent, so that reads happen beside a full table of them."""
+    store = open_store(path)
+    for first in range(0, RAW_SPANS // SPANS_A_RUN, 500):
+        store.append("default", [span for number in range(first, first + 500) for span in trace(number)])
+    store.settle("default")
+    store.close()
+
+
 def read_ms(store: Store, view: View, now_ns: int) -> list[float]:
     """Milliseconds of each read, the first one cold."""
     taken = []
@@ -107,11 +119,13 @@ def main() -> None:
     if not path.exists():
         started = perf_counter()
         make(path.with_suffix(".draft"), count)
+        keep_spans(path.with_suffix(".draft"))
         path.with_suffix(".draft").rename(path)
         print(f"made in {perf_counter() - started:,.0f} s")
     store = open_store(path)
     now_ns = START_NS + count * SECOND_NS
-    print(f"{count:,} runs, {path.stat().st_size / 1e6:,.0f} MB; the newest 20,000 of one agent")
+    print(f"{count:,} runs beside {RAW_SPANS:,} raw spans, {path.stat().st_size / 1e6:,.0f} MB;")
+    print("the newest 20,000 runs of one agent:")
     print("  view    runs    folds  first ms  median ms  best ms  peak MB")
     views: tuple[View, ...] = ("all", "tools")
     for view in views:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import resource
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -69,18 +71,26 @@ def measure(spans: int, batch: int) -> tuple[float, float, int]:
     return append_s, settle_s, size
 
 
+def case(spans: int, batch: int) -> None:
+    """Print the line of one case, with the peak memory of this process."""
+    append_s, settle_s, size = measure(spans, batch)
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    rates = (spans / seconds for seconds in (append_s, settle_s, append_s + settle_s))
+    print(
+        f"{spans:>7,} {batch:>6,} " + " ".join(f"{rate:>10,.0f}" for rate in rates),
+        f"{size / spans:>11,.0f} {peak_mb:>8,.0f}",
+    )
+
+
 def main() -> None:
-    """Print one line a case."""
+    """Print one line a case, each measured by a process of its own."""
+    if len(sys.argv) == 3:
+        case(int(sys.argv[1]), int(sys.argv[2]))
+        return
     print(f"runs of {SPANS_A_RUN} spans; durable batches, one process")
-    print("  spans  batch   append/s   settle/s     both/s  bytes/span  peak MB")
+    print("  spans  batch   append/s   settle/s     both/s  bytes/span  peak MB", flush=True)
     for spans, batch in CASES:
-        append_s, settle_s, size = measure(spans, batch)
-        peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        rates = (spans / seconds for seconds in (append_s, settle_s, append_s + settle_s))
-        print(
-            f"{spans:>7,} {batch:>6,} " + " ".join(f"{rate:>10,.0f}" for rate in rates),
-            f"{size / spans:>11,.0f} {peak_mb:>8,.0f}",
-        )
+        subprocess.run([sys.executable, "-m", "benchmarks.ingest", str(spans), str(batch)], check=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Calibration: what a map's predictions have been worth, by two-fold cross-validation.
 
-Every completed run is predicted at several depths from the half of the cohort it is not in,
-using only what it had done by then. Both halves' counts come from one tree: each node counts
-its runs by half.
+The cohort is parted in two by a hash. What one half's runs came to predicts the other half's,
+each run after its first 1, 2, 3, … steps as if it stood there live. One tree serves both
+directions, since its nodes count their runs by half.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _TIE = 1e-7
+_SMALLEST = float(np.finfo(np.float64).tiny)
 _LARGEST_CHUNK = 1 << 20
 
 
@@ -85,7 +86,8 @@ def fisher_exact(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> Floa
     Returns
     -------
     ndarray of float64, shape (tables,)
-        In (0, 1]; within 1e-9 (relative) of exact arithmetic.
+        In (0, 1]; within 1e-9 (relative) of exact arithmetic, or the smallest normal float where
+        the exact value lies below that.
 
     Examples
     --------
@@ -143,7 +145,7 @@ def _tails(
         log_p += constant[table] - (part[k] + part[left] + part[lower] + part[corner])
     at_observed = log_p[first + observed - lowest]
     chosen = np.where(log_p <= (at_observed + _TIE)[table], np.exp(log_p), 0.0)
-    return np.minimum(np.add.reduceat(chosen, first), 1.0)
+    return np.clip(np.add.reduceat(chosen, first), _SMALLEST, 1.0)
 
 
 def entropy_bits(group: NDArray[np.integer[Any]], weight: ArrayLike, groups: int) -> Floats:

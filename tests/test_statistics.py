@@ -87,6 +87,10 @@ def test_fisher_stays_exact_on_large_tables(table: tuple[int, int, int, int]) ->
     assert fisher_exact(*([cell] for cell in table))[0] == pytest.approx(expected, rel=1e-9)
 
 
+def test_a_p_value_too_small_for_a_float_is_not_zero() -> None:
+    assert 0 < fisher_exact([0], [600], [600], [0])[0] < 1e-300
+
+
 def test_fisher_counts_exact_ties_of_a_symmetric_table() -> None:
     assert fisher_exact([2], [8], [8], [2])[0] == pytest.approx(float(exact_fisher(2, 8, 8, 2)), rel=1e-12)
 
