@@ -54,8 +54,8 @@ class MemoryStore:
     def declare(self, tenant: str, declarations: Sequence[Declaration]) -> Appended:
         raise NotImplementedError
 
-    def settle(self, tenant: str) -> int:
-        return 0
+    def settle(self, tenant: str) -> set[str]:
+        return set()
 
     def agents(self, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:
         return [

@@ -18,6 +18,8 @@ import pytest
 
 from dashboard.cli import main
 from dashboard.commands import serving
+from engine.spans import Span
+from engine.store.sqlite import open_store
 
 FORKMAP = (sys.executable, "-c", "import sys; from dashboard.cli import main; sys.exit(main())")
 NOW = "2026-01-02T09:00:00Z"
@@ -240,6 +242,36 @@ def test_import_says_what_became_of_each_record(
     assert main(["import", str(recorded), *place]) == 0
     again = json.loads(capsys.readouterr().out)
     assert again == {"imported": 0, "unchanged": records, "refused": 0, "refusals": [], "runs": 0}
+
+
+def test_import_counts_the_runs_of_its_own_records_each_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, place = tmp_path / "runs.jsonl", tmp_path / "store.sqlite"
+    chat = [span(f"r{number}", 1, "tool:find", "t", "ended") for number in range(30)]
+    for record in chat:
+        record["attributes"]["session.id"] = "chat"
+    path.write_text("\n".join(json.dumps(record) for record in chat))
+    left = open_store(place, create=True)
+    left.append("default", [Span("other", "s", "n", 1, 2)])
+    left.close()
+
+    assert main(["import", str(path), "--store", str(place)]) == 0
+    assert capsys.readouterr().out == "30 imported, 0 unchanged, 0 refused; 1 run.\n"
+
+
+def test_differing_copies_in_one_file_are_unchanged_when_it_is_imported_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, place = tmp_path / "runs.jsonl", ["--store", str(tmp_path / "store.sqlite")]
+    copies = [span("r1", 1, call, "t", "ended") for call in ("tool:find", "tool:look")]
+    path.write_text("\n".join(map(json.dumps, copies)))
+
+    assert main(["import", str(path), *place]) == main(["import", str(path), *place]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "1 imported, 1 unchanged, 0 refused; 1 run.",
+        "0 imported, 2 unchanged, 0 refused; 0 runs.",
+    ]
 
 
 def test_import_keeps_the_good_lines_and_names_the_bad(

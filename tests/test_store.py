@@ -25,7 +25,7 @@ from engine.runs import (
     is_live,
 )
 from engine.spans import Event, Span, Status
-from engine.store import AgentSummary, Appended, RunRow, Store
+from engine.store import AgentSummary, Appended, RunRow, Store, settling
 from engine.store.sqlite import open_store
 
 NOW = 2_000_000_000_000_000_000
@@ -87,9 +87,9 @@ def test_an_identical_copy_changes_nothing(store: Store) -> None:
     spans = run_of("t", "search", "pay")
 
     assert store.append("default", spans) == Appended(new=3)
-    assert store.settle("default") == 1
+    assert store.settle("default") == {"t"}
     assert store.append("default", spans) == Appended(unchanged=3)
-    assert store.settle("default") == 0
+    assert store.settle("default") == set()
     assert texts(store) == {"t": ["tool:search", "tool:pay"]}
 
 
@@ -118,11 +118,13 @@ def test_an_ended_span_is_never_replaced_by_one_that_has_not_ended(store: Store)
     assert store.spans("default", "t") == [ended]
 
 
-def test_copies_inside_one_batch_follow_one_another(store: Store) -> None:
+def test_of_copies_inside_one_batch_the_last_ended_one_counts(store: Store) -> None:
     begun, ended, other = Span("t", "s", "n", 1), Span("t", "s", "n", 1, 2), Span("t", "s", "m", 1, 2)
+    batch = [begun, ended, other, begun]
 
-    assert store.append("default", [begun, ended, begun, other, ended]) == Appended(1, 3, 1)
-    assert store.spans("default", "t") == [ended]
+    assert store.append("default", batch) == Appended(new=1, unchanged=3)
+    assert store.append("default", batch) == Appended(unchanged=4)
+    assert store.spans("default", "t") == [other]
 
 
 def test_one_span_id_in_two_traces_is_two_spans(store: Store) -> None:
@@ -135,6 +137,16 @@ def test_an_empty_batch_is_fine(store: Store) -> None:
 
 
 # From spans to runs
+
+
+def test_settling_names_each_run_once_and_none_that_a_trace_left(store: Store) -> None:
+    chat = {"gen_ai.conversation.id": "chat"}
+    spans = [call(f"t{number}", 1, more=chat) for number in range(settling.BATCH_RUNS + 1)]
+    store.append("default", [*spans, call("u", 1)])
+    assert store.settle("default") == {"chat", "u"}
+
+    store.append("default", [call("u", 2, more=chat)])
+    assert store.settle("default") == {"chat"}
 
 
 def test_a_run_comes_back_whole(store: Store) -> None:
@@ -228,8 +240,8 @@ def test_a_cut_path_keeps_its_mark_and_exact_counts(store: Store) -> None:
 def test_settling_goes_on_until_nothing_is_left(store: Store) -> None:
     store.append("default", [call(f"t{number}", 1) for number in range(1001)])
 
-    assert store.settle("default") == 1001
-    assert store.settle("default") == 0
+    assert len(store.settle("default")) == 1001
+    assert store.settle("default") == set()
 
 
 # Declared outcomes
@@ -421,7 +433,7 @@ ASKED: dict[str, tuple[Callable[[Store, str], object], object]] = {
     ),
     "id": (lambda store, tenant: store.find(tenant, "t"), []),
     "ticket": (lambda store, tenant: store.find(tenant, "T-1"), []),
-    "settle": (lambda store, tenant: store.settle(tenant), 0),
+    "settle": (lambda store, tenant: store.settle(tenant), set()),
 }
 
 
@@ -452,7 +464,7 @@ def test_another_tenants_declaration_changes_nothing(store: Store) -> None:
     store.settle("ours")
     store.declare("theirs", [Declaration("t", Outcome.FAILURE, NOW)])
 
-    assert store.settle("ours") == 0
+    assert store.settle("ours") == set()
     assert store.run("ours", "t").outcome == Outcome.SUCCESS
 
 

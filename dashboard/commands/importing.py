@@ -35,7 +35,7 @@ class Imported(NamedTuple):
     refusals : tuple of Refusal
         What was left out, and why; a file of which nothing could be read is one, at line 0.
     runs : int
-        Runs that the records belong to.
+        Runs that the imported records belong to.
     unreadable : int
         Files of which nothing could be read.
     """
@@ -57,6 +57,9 @@ def import_files(
 ) -> Imported:
     """Write what files hold into the store, batch by batch, then fold it into runs.
 
+    Of copies of one span the last counts, as far as a batch reaches; two differing copies further
+    apart replace each other at every import of the file.
+
     Raises
     ------
     StoreError
@@ -64,6 +67,7 @@ def import_files(
     """
     imported = unchanged = unreadable = 0
     refusals: list[Refusal] = []
+    store.settle(tenant)  # What others left to be folded does not count as imported.
     for file in files:
         try:
             found = read_file(file, format, agent, watch(file))
@@ -75,7 +79,7 @@ def import_files(
             refusals += [each for each in batch if isinstance(each, Refusal)]
             new, same = _write(store, tenant, [each for each in batch if not isinstance(each, Refusal)])
             imported, unchanged = imported + new, unchanged + same
-    return Imported(imported, unchanged, tuple(refusals), store.settle(tenant), unreadable)
+    return Imported(imported, unchanged, tuple(refusals), len(store.settle(tenant)), unreadable)
 
 
 def _write(store: Store, tenant: str, records: Sequence[Record]) -> tuple[int, int]:

@@ -71,15 +71,16 @@ class Store(Protocol):
         """Keep a batch of spans; on return they survive the death of the process and the machine.
 
         A span is identified by ``(trace_id, span_id)``. An identical copy changes nothing, a
-        differing one replaces it, but never an ended span by one that has not ended. The batch
-        is kept whole or, on an error, not at all.
+        differing one replaces it, but never an ended span by one that has not ended. Of copies
+        inside one batch only the last counts (of those that have ended, if any has); the others
+        are unchanged. The batch is kept whole or, on an error, not at all.
         """
 
     def declare(self, tenant: str, declarations: Sequence[Declaration]) -> Appended:
         """Keep declared outcomes, all of them; a run's may arrive before its spans do."""
 
-    def settle(self, tenant: str) -> int:
-        """Fold every trace touched since the last time; the number of runs folded."""
+    def settle(self, tenant: str) -> set[str]:
+        """Fold every trace touched since the last time; ids of the runs these belong to."""
 
     def agents(self, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:
         """Every agent that has a run, by name, with the counts of the window."""

@@ -47,19 +47,35 @@ def _packed(spans: Iterable[Span]) -> list[PackedSpan]:
 
 def append(db: sqlite3.Connection, tenant: int, spans: Sequence[PackedSpan]) -> Appended:
     """Write a packed batch."""
-    traces = {span.trace_id: 0 for span in spans}
+    kept = last_copies(spans)
+    traces = {span.trace_id: 0 for span in kept}
     fresh = set()
     for trace_id in traces:
         traces[trace_id], is_new = _trace(db, tenant, trace_id)
         if is_new:
             fresh.add(trace_id)
-    rows = [(traces[trace_id], span_id, ended, body) for trace_id, span_id, ended, body in spans]
+    rows = [(traces[trace_id], span_id, ended, body) for trace_id, span_id, ended, body in kept]
     new = db.executemany(_INSERT, rows).rowcount
-    # Replaying the whole batch changes nothing of the copies just inserted, and keeps the order of the rest.
+    # Replaying the whole batch changes nothing of the spans just inserted.
     changed = db.executemany(_REPLACE, rows).rowcount if new < len(rows) else 0
     if new or changed:
         touch(db, [no for trace_id, no in traces.items() if trace_id not in fresh])
-    return Appended(new, changed, len(rows) - new - changed)
+    return Appended(new, changed, len(spans) - new - changed)
+
+
+def last_copies(spans: Iterable[PackedSpan]) -> list[PackedSpan]:
+    """The last copy of each span, of those that have ended if any has.
+
+    >>> ended, begun = PackedSpan("t", "s", True, b"e"), PackedSpan("t", "s", False, b"b")
+    >>> last_copies([begun, ended, begun]) == [ended]
+    True
+    """
+    kept: dict[tuple[str, str], PackedSpan] = {}
+    for span in spans:
+        before = kept.get(span[:2])
+        if before is None or span.ended >= before.ended:
+            kept[span[:2]] = span
+    return list(kept.values())
 
 
 def _trace(db: sqlite3.Connection, tenant: int, trace_id: str) -> tuple[int, bool]:

@@ -120,8 +120,8 @@ def is_current(db: sqlite3.Connection, tenant: int, folded: Folded) -> bool:
     return look(db, tenant, folded.touched, folded.runs) == folded.basis
 
 
-def write_batch(db: sqlite3.Connection, tenant: int, folded: Folded) -> int:
-    """Write what :func:`read_batch` folded; the number of runs written."""
+def write_batch(db: sqlite3.Connection, tenant: int, folded: Folded) -> set[str]:
+    """Write what :func:`read_batch` folded; ids of the runs that the touched traces belong to."""
     writer = RunWriter(db, tenant)
     settled = {no: stamp for no, _, stamp in folded.basis.traces}
     for run_id, (run, traces) in folded.runs.items():
@@ -133,4 +133,5 @@ def write_batch(db: sqlite3.Connection, tenant: int, folded: Folded) -> int:
             "UPDATE traces SET run = ?, settled = ? WHERE no = ?",
             [(number, settled[no], no) for no in traces],
         )
-    return sum(run is not None for run, _ in folded.runs.values())
+    touched = set(folded.touched)
+    return {run_id for run_id, (_, traces) in folded.runs.items() if not touched.isdisjoint(traces)}

@@ -59,20 +59,20 @@ class SQLiteStore:
         with self._writing() as db:
             return appending.declare(db, given_tenant(db, tenant), declarations)
 
-    def settle(self, tenant: str) -> int:
+    def settle(self, tenant: str) -> set[str]:
         """See :meth:`engine.store.Store.settle`; a store that is only read is left as it is."""
-        total = 0
+        run_ids: set[str] = set()
         while not self.read_only and (folded := self._read(_read_batch, tenant)):
-            total += self._write_batch(tenant, folded)
-        return total
+            run_ids |= self._write_batch(tenant, folded)
+        return run_ids
 
-    def _write_batch(self, tenant: str, folded: settling.Folded) -> int:
+    def _write_batch(self, tenant: str, folded: settling.Folded) -> set[str]:
         with self._writing() as db:
             number = given_tenant(db, tenant)
             if settling.is_current(db, number, folded):
                 return settling.write_batch(db, number, folded)
             again = settling.read_batch(db, number)
-            return settling.write_batch(db, number, again) if again else 0
+            return settling.write_batch(db, number, again) if again else set()
 
     def agents(self, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:
         """See :meth:`engine.store.Store.agents`."""
