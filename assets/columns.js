@@ -193,14 +193,26 @@
     return answers.get(src);
   }
 
+  const RELOADED = "forkmap.reloaded";
+  const RELOAD_AGAIN_MS = 10_000;
+
   async function ask(src) {
     const response = await fetch(src, { headers: { Accept: "application/json" } });
     if (response.ok) return response.json();
+    if (response.status === 409 && reload()) return new Promise(() => {});
     throw new Error(
       response.status === 409
         ? "The map has been built anew since this page was opened. Load the page again."
         : `The map did not come (the server answered ${response.status}).`
     );
+  }
+
+  /** The page is older than the map: load it again, but never over and over. */
+  function reload() {
+    if (Date.now() - Number(sessionStorage.getItem(RELOADED)) < RELOAD_AGAIN_MS) return false;
+    sessionStorage.setItem(RELOADED, String(Date.now()));
+    window.location.reload();
+    return true;
   }
 
   /** React hook: { data } once the columns are there, { error, retry } if they did not come. */

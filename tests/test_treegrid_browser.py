@@ -666,8 +666,16 @@ def test_columns_that_do_not_come_can_be_asked_for_again(stage: Stage, show: Sho
     shown.complaints.clear()
 
 
-def test_columns_of_an_older_build_ask_for_the_page_anew(stage: Stage, show: Show) -> None:
-    stage.source, stage.answers = {"src": "/columns/old"}, [Response(status=409)]
+def test_a_page_older_than_its_map_loads_itself_again(stage: Stage, show: Show) -> None:
+    stage.source, stage.answers = {"src": "/columns/old"}, [Response(status=409), sent(SMALL)]
+    shown = stage.open()
+    expect(shown.grid).to_be_visible()
+    assert stage.answers == []
+    shown.complaints.clear()
+
+
+def test_but_only_once_and_then_says_so(stage: Stage, show: Show) -> None:
+    stage.source, stage.answers = {"src": "/columns/old"}, [Response(status=409), Response(status=409)]
     shown = stage.open()
     expect(shown.page.get_by_role("alert").first).to_contain_text("Load the page again")
     shown.complaints.clear()
