@@ -17,11 +17,11 @@ from typing import NoReturn
 
 from platformdirs import user_data_path
 
-from dashboard import urls
 from dashboard.commands import answers, documents, tables
 from dashboard.commands.answers import CANNOT, DONE
 from engine.errors import ForkmapError
 from engine.ingest import FORMATS
+from engine.ingest.scalars import iso_ns
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -143,7 +143,7 @@ def _json() -> Parser:
 def _moment(text: str) -> int:
     """Nanoseconds since the epoch of an RFC 3339 date or time."""
     try:
-        time_ns = urls.read_time(text)
+        time_ns = iso_ns(text)
     except (ValueError, OverflowError):
         time_ns = 2**63
     if abs(time_ns) >= 2**63:

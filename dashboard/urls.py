@@ -15,10 +15,11 @@ A window is the last 30 days (not written), ``window=all``, or ``from=`` and ``t
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlencode
 
+from engine.ingest.scalars import MAX_TIME_NS, iso_ns
 from engine.queries import DEFAULT_WINDOW
 from engine.runs import ALL_TIME, SECOND_NS, Cohort, View, Window
 
@@ -29,6 +30,8 @@ CALIBRATION = "/calibration"
 GO = "/go"
 FOUND = "/found"
 MAP_DATA = "/data/map"
+
+_EPOCH = datetime(1970, 1, 1)
 
 
 class Look(NamedTuple):
@@ -83,7 +86,7 @@ def _window(found: dict[str, str]) -> tuple[Window, str]:
     for key in ("from", "to"):
         text = found.get(key, "").strip()
         try:
-            bounds.append(read_time(text) if text else None)
+            bounds.append(_inside(iso_ns(text)) if text else None)
         except ValueError:
             return DEFAULT_WINDOW, f"{key}={text} is no RFC 3339 date or time; the last 30 days are shown."
     if bounds == [None, None]:
@@ -92,25 +95,23 @@ def _window(found: dict[str, str]) -> tuple[Window, str]:
     return Window(start_ns or 0, end_ns), ""
 
 
-def read_time(text: str) -> int:
-    """Nanoseconds since the epoch of an RFC 3339 date or time; without a zone it is UTC.
-
-    >>> read_time("1970-01-02"), read_time("1970-01-01T01:00:01+01:00")
-    (86400000000000, 1000000000)
-    """
-    moment = datetime.fromisoformat(text)
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    return int(moment.timestamp()) * SECOND_NS + moment.microsecond * 1000
+def _inside(time_ns: int) -> int:
+    """The nearest time that 64 bits hold: no run began outside them."""
+    return max(-(2**63), min(time_ns, MAX_TIME_NS))
 
 
 def write_time(time_ns: int) -> str:
-    """An RFC 3339 time to the second, in UTC; midnight is written as the date.
+    """An RFC 3339 time in UTC, to the nanosecond; midnight is written as the date.
 
-    >>> write_time(86400000000000), write_time(86401000000000)
-    ('1970-01-02', '1970-01-02T00:00:01Z')
+    :func:`engine.ingest.scalars.iso_ns` reads back exactly what was written.
+
+    >>> write_time(86400000000000), write_time(86401500000000)
+    ('1970-01-02', '1970-01-02T00:00:01.5Z')
     """
-    moment = datetime.fromtimestamp(time_ns // SECOND_NS, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ").removesuffix("T00:00:00Z")
+    seconds, rest_ns = divmod(time_ns, SECOND_NS)
+    whole = (_EPOCH + timedelta(seconds=seconds)).isoformat()
+    fraction = f".{rest_ns:09}".rstrip("0").rstrip(".")
+    return f"{whole}{fraction}Z".removesuffix("T00:00:00Z")
 
 
 def window_query(window: Window) -> dict[str, str]:

@@ -14,6 +14,8 @@ import pytest
 from dash import Dash
 from dash.development.base_component import Component
 from flask.testing import FlaskClient
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dashboard import app as dashboard_app
 from dashboard import urls
@@ -24,7 +26,7 @@ from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine.builder import Maps, Ready
 from engine.errors import ForkmapError
-from engine.runs import ALL_TIME, Cohort, Outcome, Run, Window
+from engine.runs import ALL_TIME, SECOND_NS, Cohort, Outcome, Run, View, Window
 from tests.memory_store import DAY_NS, NOW_NS, MemoryStore, corpus, make_run
 
 AGENT = "support-agent"
@@ -313,14 +315,15 @@ def test_a_ticket_of_several_runs_lists_them(service: Service) -> None:
     assert links(page.body) == ["/run?run=good-19", "/run?run=bad-19"]
 
 
-def built_map_url(client: FlaskClient) -> str:
+def built_map_url(client: FlaskClient, window: str = "") -> str:
     """Address of the built map's columns, as the map page gives it."""
-    cohort = Cohort("default", AGENT)
+    asked = callback_of("/map", f"?agent={AGENT}&{window}")
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
-        layout = client.post("/_dash-update-component", json=callback_of("/map", "?agent=support-agent")).text
-        if (built := re.search(r"built=(\d+)", layout)) is not None:
-            return urls.map_data_url(cohort, int(built[1]))
+        layout = client.post("/_dash-update-component", json=asked).text
+        if (source := re.search(r'"src":("[^"]+")', layout)) is not None:
+            address: str = json.loads(source[1])
+            return address
         time.sleep(0.01)
     raise AssertionError("the map was not built")
 
@@ -402,3 +405,31 @@ def test_assets_are_found_in_a_checkout() -> None:
 )
 def test_a_map_url_restores_what_was_looked_at(look: Look) -> None:
     assert urls.parse(urls.map_url(look).partition("?")[2]) == look
+
+
+moments = st.integers(-(2**63), 2**63 - 1)
+windows = st.builds(Window, moments, st.none() | moments)
+
+
+@given(windows, st.sampled_from(("all", "tools")))
+def test_every_nanosecond_of_a_window_survives_its_address(window: Window, view: View) -> None:
+    look = Look(agent="a", window=window, view=view)
+    cohort = look.cohort("default")
+    assert urls.parse(urls.map_url(look).partition("?")[2]) == look
+    assert urls.parse(urls.map_data_url(cohort, 7).partition("?")[2]).cohort("default") == cohort
+
+
+@pytest.mark.parametrize(
+    ("query", "window"),
+    [
+        ("from=2026-09-01T00:00:00.5Z", Window(1_788_220_800 * SECOND_NS + SECOND_NS // 2, None)),
+        ("to=2027-01-15T10:00:00.000000001%2B02:00", Window(0, NOW_NS + 1)),
+        ("from=0001-01-01", Window(-(2**63), None)),
+        ("to=9999-12-31", Window(0, 2**63 - 1)),
+    ],
+)
+def test_a_bound_is_read_exactly_and_kept_where_runs_can_be(
+    client: FlaskClient, query: str, window: Window
+) -> None:
+    assert urls.parse(f"agent={AGENT}&{query}") == Look(agent=AGENT, window=window)
+    assert client.get(built_map_url(client, query)).status_code == 200

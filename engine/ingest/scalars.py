@@ -91,7 +91,7 @@ def time_ns(value: Any) -> int | None:
 def _nanoseconds(value: Any) -> int:
     try:
         if isinstance(value, str) and not value.strip().lstrip("+-").isdecimal():
-            return _iso_ns(value.strip())
+            return iso_ns(value.strip())
         if isinstance(value, list) and len(value) == 2:
             return integer(value[0]) * 1_000_000_000 + integer(value[1])
         if isinstance(value, dict) and "seconds" in value:
@@ -101,7 +101,21 @@ def _nanoseconds(value: Any) -> int:
         raise InputError(f"{short(value)} is not a time") from None
 
 
-def _iso_ns(text: str) -> int:
+def iso_ns(text: str) -> int:
+    """Nanoseconds since the Unix epoch of an ISO 8601 date or time, before it negative.
+
+    Without a zone it is UTC; what lies below the nanosecond is dropped.
+
+    Raises
+    ------
+    ValueError
+        If it is no date or time.
+
+    Examples
+    --------
+    >>> iso_ns("1970-01-02"), iso_ns("1970-01-01T01:00:01.5+01:00"), iso_ns("1969-12-31T23:59:59Z")
+    (86400000000000, 1500000000, -1000000000)
+    """
     fraction = _FRACTION.search(text)
     digits = fraction.group(2)[:9].ljust(9, "0") if fraction else "0"
     moment = datetime.fromisoformat(_FRACTION.sub(r"\1", text, count=1))
