@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -87,6 +88,25 @@ def test_threads_share_a_store(tmp_path: Path) -> None:
         assert list(threads.map(work, range(40))) == [(Appended(new=50), 50)] * 40
     assert len(store.paths(COHORT, LATER).run_ids) == 40
     store.close()
+
+
+class Snatched(deque[sqlite3.Connection]):
+    """Idle connections that another thread always takes first."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def pop(self) -> sqlite3.Connection:
+        raise IndexError
+
+
+def test_a_connection_that_another_thread_took_is_replaced(tmp_path: Path) -> None:
+    open_store(tmp_path / "runs.sqlite", create=True).close()
+    store = SQLiteStore(tmp_path / "runs.sqlite")
+    store._idle = Snatched()
+    assert store.append("default", [Span("t", "s", "n", 1, 2)]) == Appended(new=1)
+    for connection in store._idle.copy():
+        connection.close()
 
 
 def test_a_reader_holds_no_writer_up(tmp_path: Path) -> None:

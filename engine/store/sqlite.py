@@ -127,6 +127,13 @@ class SQLiteStore:
         with self._transaction("BEGIN") as db:
             return ask(db, *args, **kwargs)
 
+    def _connection(self) -> sqlite3.Connection:
+        """One that is idle, else a new one; threads may ask at once."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return opening.connect(self.path, self.read_only)
+
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         if self.read_only:
@@ -138,7 +145,7 @@ class SQLiteStore:
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         """A connection of one's own inside a transaction, kept on success and undone on any error."""
         with opening.told(self.path):
-            db = self._idle.pop() if self._idle else opening.connect(self.path, self.read_only)
+            db = self._connection()
             try:
                 db.execute(begin)
                 yield db
