@@ -16,7 +16,7 @@ import pytest
 from engine.errors import DamagedStoreError, NewerStoreError, NotAStoreError, StoreError
 from engine.runs import ALL_TIME, Cohort
 from engine.spans import Span
-from engine.store import Appended
+from engine.store import Appended, opening
 from engine.store.schema import VERSION
 from engine.store.sqlite import open_store
 
@@ -149,6 +149,76 @@ def test_a_body_that_cannot_be_read_is_damage(path: Path) -> None:
     with pytest.raises(DamagedStoreError, match="is damaged"):
         store.spans("default", "t0")
     store.close()
+
+
+def failure(code: int, kind: type[sqlite3.Error] = sqlite3.OperationalError) -> sqlite3.Error:
+    error = kind("what SQLite says")
+    error.sqlite_errorcode = code
+    return error
+
+
+def too_big(db: sqlite3.Connection) -> None:
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1000)
+    db.execute("SELECT zeroblob(2000)")
+
+
+def full(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA max_page_count = 3")
+    db.execute("CREATE TABLE t AS SELECT zeroblob(100000)")
+
+
+def locked(db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE t (a)")
+    db.execute("INSERT INTO t VALUES (1), (2)")
+    for _ in db.execute("SELECT a FROM t"):
+        db.execute("DROP TABLE t")
+
+
+def read_only(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA query_only = 1")
+    db.execute("CREATE TABLE t (a)")
+
+
+def raised(error: Exception) -> Callable[[sqlite3.Connection], None]:
+    def fail(db: sqlite3.Connection) -> None:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("fail", "kind", "words"),
+    [
+        (too_big, StoreError, "cannot hold or hand out so much at once"),
+        (full, StoreError, "cannot grow: the disk is full"),
+        (locked, StoreError, "is busy"),
+        (read_only, StoreError, "cannot be written to"),
+        (raised(failure(sqlite3.SQLITE_NOMEM)), StoreError, "cannot be used: memory is short"),
+        (raised(failure(sqlite3.SQLITE_AUTH)), StoreError, "may not be used by this user"),
+        (
+            raised(failure(sqlite3.SQLITE_IOERR_FSYNC)),
+            StoreError,
+            "cannot be read or written: the disk reports",
+        ),
+        (raised(failure(sqlite3.SQLITE_INTERNAL)), StoreError, "cannot be used"),
+        (
+            raised(failure(sqlite3.SQLITE_CORRUPT_VTAB, sqlite3.DatabaseError)),
+            DamagedStoreError,
+            "is damaged",
+        ),
+        (raised(sqlite3.OperationalError("Could not decode to UTF-8")), DamagedStoreError, "is damaged"),
+        (lambda db: db.execute("SELECT a FROM nowhere"), DamagedStoreError, "is damaged"),
+    ],
+)
+def test_only_damage_is_called_damage(
+    path: Path, fail: Callable[[sqlite3.Connection], object], kind: type[StoreError], words: str
+) -> None:
+    db = sqlite3.connect(path, isolation_level=None)
+    with pytest.raises(StoreError) as caught, opening.told(path):
+        fail(db)
+    db.close()
+    assert type(caught.value) is kind
+    assert str(caught.value).startswith(f"{path} {words}")
 
 
 # Reading only

@@ -22,13 +22,21 @@ BUSY_S = 60.0
 """How long a writer waits for the others."""
 
 _MAGIC = b"SQLite format 3\x00"
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+"""An error of its own is that the schema is not the one that was written."""
+_BUSY = "is busy: others have been writing to it for too long"
 _TEXTS = {
-    sqlite3.SQLITE_BUSY: "is busy: others have been writing to it for too long",
+    sqlite3.SQLITE_BUSY: _BUSY,
+    sqlite3.SQLITE_LOCKED: _BUSY,
     sqlite3.SQLITE_READONLY: "cannot be written to",
     sqlite3.SQLITE_FULL: "cannot grow: the disk is full",
     sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened",
-    sqlite3.SQLITE_PERM: "may not be opened by this user",
+    sqlite3.SQLITE_PERM: "may not be used by this user",
+    sqlite3.SQLITE_AUTH: "may not be used by this user",
+    sqlite3.SQLITE_NOMEM: "cannot be used: memory is short",
+    sqlite3.SQLITE_TOOBIG: "cannot hold or hand out so much at once",
+    sqlite3.SQLITE_NOLFS: "is larger than this system allows",
 }
 
 
@@ -140,11 +148,18 @@ def told(path: Path) -> Iterator[None]:
         yield
     except sqlite3.ProgrammingError:
         raise
-    except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-        if code in _TEXTS:
-            raise StoreError(f"{path} {_TEXTS[code]} ({error})") from error
+    except msgspec.DecodeError as error:
         raise DamagedStoreError(f"{path} is damaged: {error}") from error
+    except sqlite3.Error as error:
+        raise _reported(path, error) from error
+
+
+def _reported(path: Path, error: sqlite3.Error) -> StoreError:
+    """What the database reports; without a code it was Python that could not read a text."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    if code in _DAMAGED:
+        return DamagedStoreError(f"{path} is damaged: {error}")
+    return StoreError(f"{path} {_TEXTS.get(code, 'cannot be used')} ({error})")
 
 
 def check_tables(db: sqlite3.Connection) -> None:
