@@ -25,7 +25,7 @@ from engine.runs import (
     is_live,
 )
 from engine.spans import Event, Span, Status
-from engine.store import AgentSummary, Appended, RunRow, Store, settling
+from engine.store import AgentSummary, Appended, RunRow, Store, cohort, settling
 from engine.store.sqlite import open_store
 
 NOW = 2_000_000_000_000_000_000
@@ -334,6 +334,20 @@ def test_the_bound_keeps_the_latest_completed_runs_and_says_so(store: Store) -> 
     abc = [["tool:a", "tool:b", "tool:c"], ["tool:a", "tool:b"], ["tool:a"], []]
     assert read(2) == (("t3", "t2", "live"), [*abc[:2], ["tool:z"]], True)
     assert read(4) == (("t3", "t2", "t1", "t0", "live"), [*abc, ["tool:z"]], False)
+
+
+def test_rows_that_were_joined_in_another_order_are_joined_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        store.append("default", run_of(f"t{number}", *"abc"[:number], at=LONG_AGO + number * 1000))
+    expected = texts(store)
+    turned = cohort._JOINED.format("SELECT * FROM ({}) ORDER BY start_ns")
+    monkeypatch.setattr(cohort, "_JOINED", turned)
+
+    assert list(texts(store).items()) == list(expected.items())
+    monkeypatch.setattr(cohort, "is_newest_first", lambda starts: True)
+    assert list(texts(store)) == list(expected)[::-1]
 
 
 @pytest.mark.parametrize("declared", [False, True])
