@@ -136,8 +136,10 @@ def examples(
     inside = ((behaviour.member_node >= node) & (behaviour.member_node < end)).nonzero()[0]
     found: list[Example] = []
     for member in inside.tolist():
+        if len(found) == limit:
+            break
         outcome = Outcome(int(behaviour.member_outcome[member]))
-        if wanted(outcome) and len(found) < limit:
+        if wanted(outcome):
             found.append(Example(behaviour.run_ids[member], behaviour.tickets[member], outcome))
     return found
 

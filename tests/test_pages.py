@@ -160,10 +160,12 @@ def test_a_map_without_forks_says_why() -> None:
     impossible += [make_run(f"b{n}", "tool:b", Outcome.FAILURE) for n in range(5)]
     few = [make_run("a", "tool:a"), make_run("b", "tool:b", Outcome.FAILURE)]
     alike = [make_run(f"{name}{n}", f"tool:{name}") for name in "ab" for n in range(5)]
+    straight = [make_run(f"{n}", "tool:a tool:b") for n in range(5)]
     for runs, reason in (
         (impossible, "No fatal fork is possible"),
         (few, "No branch could be tested"),
         (alike, "No fatal forks: of 2 branches tested none"),
+        (straight, "Nowhere do runs scatter by 1 bit or more."),
     ):
         assert reason in text(settled(service_of(runs), "/map?agent=support-agent").body)
 

@@ -94,8 +94,13 @@ def findings(map: BehaviourMap) -> RenderableType:
             Text(f"  {explain(fork)}"),
             Text(f"  It cost {fork.runs_lost:.0f} runs. {plain(_examples(fork))}"),
         ]
-    for spot in hotspots(map):
+    spots = hotspots(map)
+    if spots:
+        parts.append(Text(f"\n{len(spots)} hotspots, where runs scatter; the most visited first:"))
+    for spot in spots[:LISTED]:
         parts += [Text(f"\n{_path(spot.path) or 'start'}", style="bold"), Text(f"  {explain_hotspot(spot)}")]
+    if len(spots) > LISTED:
+        parts.append(Text(f"\n{len(spots) - LISTED} more; --json lists them all."))
     return Group(*parts)
 
 
@@ -122,7 +127,7 @@ def calibration(scores: Calibration) -> RenderableType:
         table.add_row(
             words.count(each.steps, "step"),
             str(each.predicted),
-            *(_score(value) for value in (each.brier, each.baseline_brier)),
+            *(words.score(value) for value in (each.brier, each.baseline_brier)),
             words.percent(each.skill),
         )
     return Group(Text(scoring.sentence(scores)), table)
@@ -162,10 +167,6 @@ def _path(path: Sequence[Token]) -> str:
 def _odds(successes: int, support: int) -> tuple[str, str]:
     rate = successes / support if support else None
     return words.percent(rate), words.interval(*wilson_one(successes, support))
-
-
-def _score(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 def _depths(verdict: Verdict) -> Table:

@@ -13,6 +13,7 @@ from dashboard.components import tokens, words
 from engine.forks import Fork, Hotspot, explain, explain_hotspot, summary
 from engine.maps import BehaviourMap
 from engine.paths import Token
+from engine.siblings import HOTSPOT_BITS
 
 SHOWN = 12
 """Findings shown at once."""
@@ -27,7 +28,7 @@ def fork_list(behaviour: BehaviourMap, forks: Sequence[Fork]) -> Component:
 
 def hotspot_list(hotspots: Sequence[Hotspot]) -> Component:
     """Hotspots by the runs that went on from them."""
-    none = "Nowhere do runs scatter by 1 bit or more."
+    none = f"Nowhere do runs scatter by {HOTSPOT_BITS:g} bit or more."
     return _card("Hotspots", [_hotspot(spot) for spot in hotspots[:LISTED]], len(hotspots), none)
 
 

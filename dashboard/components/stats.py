@@ -10,6 +10,7 @@ from dash.development.base_component import Component
 
 from dashboard.components import words
 from engine.maps import BehaviourMap, Totals
+from engine.paths import MARK, MAX_STEPS, MAX_TOKENS
 
 
 class Stat(NamedTuple):
@@ -70,11 +71,14 @@ def caveats(behaviour: BehaviourMap) -> list[str]:
     said = []
     if "runs" in totals.bounds_met:
         said.append(f"Only the latest {totals.completed:,} completed runs are read; there are more.")
+    if "live" in totals.bounds_met:
+        said.append(f"Only the latest {totals.unknown:,} runs in flight are read; there are more.")
     if "nodes" in totals.bounds_met:
         said.append(f"Only the {len(behaviour):,} nodes with most runs are kept; cut branches are marked.")
     if totals.cut_paths:
         said.append(
-            f"{words.count(totals.cut_paths, 'path')} went on past 64 tokens or 192 steps: cut at “…”."
+            f"{words.count(totals.cut_paths, 'path')} went on past {MAX_TOKENS} tokens or {MAX_STEPS} steps: "
+            f"cut at “{MARK}”."
         )
     if totals.no_steps:
         said.append(f"{words.count(totals.no_steps, 'run')} ended without taking any step.")

@@ -25,6 +25,15 @@ def percent(rate: float | None) -> str:
     return "–" if rate is None else f"{100 * rate:.1f}%".replace("-", "−")
 
 
+def score(value: float | None) -> str:
+    """A Brier score.
+
+    >>> score(0.12345), score(None)
+    ('0.123', '–')
+    """
+    return "–" if value is None else f"{value:.3f}"
+
+
 def interval(low: float, high: float) -> str:
     """A 95 % interval.
 

@@ -10,7 +10,7 @@ from dashboard.components import charts, choices, states, words
 from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine.builder import Failed, Ready
-from engine.calibration import Calibration, DepthSkill, Reliability, sentence
+from engine.calibration import BINS, STEPS, Calibration, DepthSkill, Reliability, sentence
 
 
 def layout(service: Service, look: Look) -> Page:
@@ -51,9 +51,10 @@ def _body(calibration: Calibration, look: Look) -> Component:
 
 
 _HOW = (
-    "Every completed run is predicted after 1, 2, 3, 5, 8, 13, 21 and 34 steps from the half of the runs it "
-    "is not in, by what it had done until then. The Brier score is the mean squared error of predictions: "
-    "0 is perfect. Skill compares it with always saying the average: above 0 the map knows more."
+    f"Every completed run is predicted after {', '.join(map(str, STEPS[:-1]))} and {STEPS[-1]} steps from "
+    "the half of the runs it is not in, by what it had done until then. The Brier score is the mean squared "
+    "error of predictions: 0 is perfect. Skill compares it with always saying the average: above 0 the map "
+    "knows more."
 )
 
 
@@ -95,7 +96,7 @@ def _bins(bins: tuple[Reliability, ...]) -> Component:
         if each.support
     ]
     heads = ["Predicted", "Predictions", "Mean", "Observed", "95% interval"]
-    return _table("Predicted and observed success; of ten bins, those with a prediction", heads, rows)
+    return _table(f"Predicted and observed success; of {BINS} bins, those with a prediction", heads, rows)
 
 
 def _depths(calibration: Calibration) -> Component:
@@ -107,9 +108,5 @@ def _depths(calibration: Calibration) -> Component:
 
 
 def _depth(label: str, each: DepthSkill) -> list[str]:
-    scores = [_score(each.brier), _score(each.baseline_brier), words.percent(each.skill)]
+    scores = [words.score(each.brier), words.score(each.baseline_brier), words.percent(each.skill)]
     return [label, f"{each.predicted:,}", *scores]
-
-
-def _score(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"

@@ -17,7 +17,7 @@ from engine.builder import Failed, Ready
 from engine.errors import UnknownRunError
 from engine.maps import BehaviourMap
 from engine.queries import Judged
-from engine.runs import Run, is_live
+from engine.runs import LIVE_NS, SECOND_NS, Run, is_live
 
 
 def layout(service: Service, look: Look) -> Page:
@@ -63,7 +63,8 @@ def register(app: Dash, service: Service) -> None:
 
 def _head(run: Run, look: Look, now_ns: int) -> Component:
     live = is_live(run.source, run.last_ns, now_ns)
-    source = "its last activity is under 15 minutes old" if live else words.SOURCES[run.source]
+    recent = f"its last activity is under {LIVE_NS // (60 * SECOND_NS)} minutes old"
+    source = recent if live else words.SOURCES[run.source]
     facts: list[Any] = [
         dcc.Link(run.agent, href=urls.map_url(Look(agent=run.agent, window=look.window))),
         *([html.Span(f"version {run.version}", className="clip", title=run.version)] if run.version else []),
