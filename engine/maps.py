@@ -259,5 +259,5 @@ def _totals(paths: Paths, tree: Tree, support: Nodes, bounded: bool) -> Totals:
         inferred=source[Source.INFERRED],
         no_steps=int(tree.ended[0]),
         cut_paths=int(support[tree.token == tree.mark].sum()),
-        bounds_met=("runs",) * paths.bounded + ("nodes",) * bounded,
+        bounds_met=("runs",) * paths.bounded + ("live",) * paths.live_bounded + ("nodes",) * bounded,
     )

@@ -137,6 +137,8 @@ class Paths:
         Run id; ticket or None.
     bounded : bool
         True if more completed runs exist than were read.
+    live_bounded : bool
+        True if more live runs exist than were read.
     """
 
     signatures: tuple[str, ...]
@@ -149,6 +151,7 @@ class Paths:
     run_ids: tuple[str, ...]
     tickets: tuple[str | None, ...]
     bounded: bool = False
+    live_bounded: bool = False
 
     def folds(self, run: int) -> tuple[Fold, ...]:
         """The path of the run at that index."""

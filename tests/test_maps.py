@@ -218,6 +218,11 @@ def test_the_bound_keeps_the_largest_support_and_says_what_it_cut() -> None:
     assert len(behaviour.run_ids) == 13
 
 
+def test_a_map_says_that_more_runs_are_live_than_were_read() -> None:
+    paths = replace(paths_of(("a", "s", 1)), live_bounded=True)
+    assert build(COHORT, paths, 0).totals.bounds_met == ("live",)
+
+
 def test_a_map_is_cheap_to_keep_and_comes_back_whole() -> None:
     behaviour = map_of(("ab", "s", 5), ("ac", "f", 4))
     again = pickle.loads(pickle.dumps(behaviour))

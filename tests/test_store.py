@@ -321,19 +321,22 @@ def test_the_window_is_half_open_over_the_first_start(store: Store) -> None:
     assert inside(Window()) == []
 
 
-def test_the_bound_keeps_the_latest_completed_runs_and_says_so(store: Store) -> None:
+def test_the_bound_keeps_the_latest_runs_and_says_so(store: Store) -> None:
     for number in range(4):
         store.append("default", run_of(f"t{number}", *"abc"[:number], at=LONG_AGO + number * 1000))
     store.append("default", run_of("live", "z", at=NOW - 1000))
+    store.append("default", run_of("late", "y", at=NOW))
 
-    def read(max_runs: int) -> tuple[tuple[str, ...], list[list[str]], bool]:
+    def read(max_runs: int) -> tuple[tuple[str, ...], list[list[str]], bool, bool]:
         paths = store.paths(Cohort("default", "bot", ALL_TIME), NOW, max_runs)
         folds = [path_text(paths.folds(number)) for number in range(len(paths.run_ids))]
-        return paths.run_ids, folds, paths.bounded
+        return paths.run_ids, folds, paths.bounded, paths.live_bounded
 
     abc = [["tool:a", "tool:b", "tool:c"], ["tool:a", "tool:b"], ["tool:a"], []]
-    assert read(2) == (("t3", "t2", "live"), [*abc[:2], ["tool:z"]], True)
-    assert read(4) == (("t3", "t2", "t1", "t0", "live"), [*abc, ["tool:z"]], False)
+    live = [["tool:y"], ["tool:z"]]
+    assert read(1) == (("t3", "late"), [abc[0], live[0]], True, True)
+    assert read(2) == (("t3", "t2", "late", "live"), [*abc[:2], *live], True, False)
+    assert read(4) == (("t3", "t2", "t1", "t0", "late", "live"), [*abc, *live], False, False)
 
 
 def test_rows_that_were_joined_in_another_order_are_joined_again(

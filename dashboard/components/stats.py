@@ -73,6 +73,8 @@ def caveats(behaviour: BehaviourMap) -> list[str]:
         said.append(f"Only the latest {totals.completed:,} completed runs are read; there are more.")
     if "live" in totals.bounds_met:
         said.append(f"Only the latest {totals.unknown:,} runs in flight are read; there are more.")
+    if "live" in totals.bounds_met:
+        said.append(f"Only the latest {totals.unknown:,} runs in flight are read; there are more.")
     if "nodes" in totals.bounds_met:
         said.append(f"Only the {len(behaviour):,} nodes with most runs are kept; cut branches are marked.")
     if totals.cut_paths:

@@ -44,7 +44,7 @@ def read_paths(db: sqlite3.Connection, cohort: Cohort, now_ns: int, max_runs: in
     tenant, agent = found
     asked = {"agent": agent, "view": VIEWS.index(cohort.view), **scope(cohort.window, now_ns)}
     completed = _joined(db, _COMPLETED, {**asked, "limit": max_runs + 1})
-    live = _joined(db, _LIVE, {**asked, "limit": max_runs})
+    live = _joined(db, _LIVE, {**asked, "limit": max_runs + 1})
     return _columns(db, tenant, completed, live, max_runs)
 
 
@@ -75,15 +75,24 @@ def is_newest_first(starts: str) -> bool:
 
 
 def _columns(db: sqlite3.Connection, tenant: int, completed: Joined, live: Joined, max_runs: int) -> Paths:
-    """Columns of at most ``max_runs`` completed runs, of which one more was read, and of the live ones."""
-    is_bounded = len(completed.names) > 2 * max_runs
-    if is_bounded:
-        completed = Joined(completed.names[:-2], without_last(completed.paths))
+    """Columns of at most ``max_runs`` completed and live runs each, of which one more was read."""
+    bounds = {
+        "bounded": len(completed.names) > 2 * max_runs,
+        "live_bounded": len(live.names) > 2 * max_runs,
+    }
+    completed, live = _latest(completed, max_runs), _latest(live, max_runs)
     packed = unpack_paths(completed.paths + live.paths)
     packed.outcome[len(completed.names) // 2 :] = Outcome.UNKNOWN
     signatures, code = _vocabulary(db, tenant, packed.number)
     names = completed.names + live.names
-    return Paths(signatures, code, *packed[1:], run_ids=names[::2], tickets=names[1::2], bounded=is_bounded)
+    return Paths(signatures, code, *packed[1:], run_ids=names[::2], tickets=names[1::2], **bounds)
+
+
+def _latest(found: Joined, max_runs: int) -> Joined:
+    """Without the one more that was read to see whether there is one."""
+    if len(found.names) <= 2 * max_runs:
+        return found
+    return Joined(found.names[:-2], without_last(found.paths))
 
 
 def _vocabulary(
