@@ -79,24 +79,12 @@ def load_verdict(
     UnknownRunError
         No such run in the tenant.
     """
-    run = settled_run(store, tenant, run_id)
+    run = store.run(tenant, run_id)
     return judge_run(load_map(store, cohort_of(run, tenant, window), now_ns), run, now_ns, step)
 
 
-def settled_run(store: Store, tenant: str, run_id: str) -> Run:
-    """The run as all spans that have arrived tell it.
-
-    Raises
-    ------
-    UnknownRunError
-        No such run in the tenant.
-    """
-    store.settle(tenant)
-    return store.run(tenant, run_id)
-
-
 class AgentLine(NamedTuple):
-    """One agent in a list: its counts inside the window, and how many runs it ever had."""
+    """One agent in a list: its counts inside the window and of all time."""
 
     window: AgentSummary
     all_time: AgentSummary
@@ -156,7 +144,6 @@ def find(store: Store, tenant: str, text: str, now_ns: int) -> Found:
     text = text.strip()
     if not text:
         return Found((), ())
-    store.settle(tenant)
     agents = tuple(s.agent for s in store.agents(tenant, ALL_TIME, now_ns) if s.agent == text)
     return Found(tuple(store.find(tenant, text)), agents)
 

@@ -130,9 +130,7 @@ def _summary(tenant: str, agent: str, inside: list[Run], every: list[Run], now_n
     by_outcome = [outcomes.count(outcome) for outcome in Outcome]
     starts = [run.start_ns for run in every]
     by_source = [ended.count(source) for source in Source]
-    return AgentSummary._make(
-        (tenant, agent, len(ended), *by_outcome, *by_source, min(starts), max(starts), len(every))
-    )
+    return AgentSummary._make((tenant, agent, len(ended), *by_outcome, *by_source, max(starts)))
 
 
 def _paths(runs: list[Run], cohort: Cohort, now_ns: int) -> Paths:

@@ -390,12 +390,12 @@ def test_the_agents_are_counted_by_outcome_and_source(store: Store) -> None:
     store.declare("default", [Declaration("u", Outcome.ABANDONED, NOW)])
 
     assert store.agents("default", ALL_TIME, NOW) == [
-        AgentSummary("default", "bot", 2, 1, 0, 1, 1, 1, 0, 1, 1000, NOW, 3),
-        AgentSummary("default", "other", 1, 1, 0, 0, 0, 0, 0, 1, 3000, 3000, 1),
+        AgentSummary("default", "bot", 2, 1, 0, 1, 1, 1, 0, 1, NOW),
+        AgentSummary("default", "other", 1, 1, 0, 0, 0, 0, 0, 1, 3000),
     ]
     assert store.agents("default", Window(1500, 2500), NOW) == [
-        AgentSummary("default", "bot", 1, 0, 0, 1, 0, 1, 0, 0, 1000, NOW, 3),
-        AgentSummary("default", "other", 0, 0, 0, 0, 0, 0, 0, 0, 3000, 3000, 1),
+        AgentSummary("default", "bot", 1, 0, 0, 1, 0, 1, 0, 0, NOW),
+        AgentSummary("default", "other", 0, 0, 0, 0, 0, 0, 0, 0, 3000),
     ]
 
 

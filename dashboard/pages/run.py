@@ -24,7 +24,7 @@ def layout(service: Service, look: Look) -> Page:
     """The run, judged by its agent's map as soon as that is built."""
     title = f"{look.run} · run"
     try:
-        run = queries.settled_run(service.store, service.tenant, look.run)
+        run = service.store.run(service.tenant, look.run)
     except UnknownRunError:
         alike = queries.near(service.store, service.tenant, look.run, service.now_ns())
         return Page("No such run", states.nothing_found(look.run, alike), stamp="unknown")

@@ -28,7 +28,7 @@ class Appended(NamedTuple):
 
 
 class AgentSummary(NamedTuple):
-    """How the runs of one agent ended inside a window; the last three cover all time."""
+    """How the runs of one agent ended inside a window, and when its latest run ever began."""
 
     tenant: str
     agent: str
@@ -40,9 +40,7 @@ class AgentSummary(NamedTuple):
     declared: int
     by_rule: int
     inferred: int
-    first_ns: int
     last_ns: int
-    runs_all_time: int
 
 
 class RunRow(NamedTuple):

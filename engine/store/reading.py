@@ -27,10 +27,8 @@ WHERE agent IN (SELECT no FROM agents WHERE tenant = :tenant) AND {IS_LIVE}
   AND start_ns >= :from_ns AND start_ns < :to_ns GROUP BY agent, outcome, source"""
 
 _EVER = """
-SELECT no, name, (SELECT min(start_ns) FROM runs WHERE agent = agents.no) AS first_ns,
-       (SELECT max(start_ns) FROM runs WHERE agent = agents.no),
-       (SELECT count(*) FROM runs WHERE agent = agents.no)
-FROM agents WHERE tenant = :tenant AND first_ns IS NOT NULL ORDER BY name"""
+SELECT no, name, (SELECT max(start_ns) FROM runs WHERE agent = agents.no) AS last_ns
+FROM agents WHERE tenant = :tenant AND last_ns IS NOT NULL ORDER BY name"""
 
 _ROWS = f"""
 SELECT run_id, version, ticket, start_ns, last_ns, outcome, source, {IS_LIVE}, step_count
@@ -55,8 +53,8 @@ def agents(db: sqlite3.Connection, tenant: str, window: Window, now_ns: int) -> 
     ended = Counter({tuple(key): count for *key, count in db.execute(_ENDED, asked)})
     live = Counter({tuple(key): count for *key, count in db.execute(_STILL_LIVE, asked)})
     return [
-        AgentSummary(tenant, name, *_totals(no, ended - live, live), *ever)
-        for no, name, *ever in db.execute(_EVER, asked)
+        AgentSummary(tenant, name, *_totals(no, ended - live, live), last_ns)
+        for no, name, last_ns in db.execute(_EVER, asked)
     ]
 
 
