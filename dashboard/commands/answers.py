@@ -15,7 +15,7 @@ from rich.text import Text
 
 from dashboard.commands import documents, importing, serving, tables
 from engine import queries
-from engine.errors import ForkmapError, UnknownAgentError
+from engine.errors import ForkmapError, UnknownAgentError, UnknownRunError
 from engine.maps import BehaviourMap
 from engine.runs import ALL_TIME, Cohort, Window
 from engine.store import Store
@@ -88,7 +88,10 @@ def run(asked: Namespace) -> int:
     with _store(asked) as store:
         now_ns = _now_ns(asked, store)
         named = queries.find(store, asked.tenant, asked.run, now_ns).run_ids
-        run_id = named[0] if len(named) == 1 else asked.run
+        if len(named) > 1 and asked.run not in named:
+            some = ", ".join(named[:10]) + (" …" if len(named) > 10 else "")
+            raise UnknownRunError(f"{len(named)} runs are named {asked.run!r}: {some}. Ask for one of them.")
+        run_id = asked.run if asked.run in named else next(iter(named), asked.run)
         judged = queries.load_verdict(store, asked.tenant, run_id, now_ns, _window(asked), asked.next)
     return _print(asked, documents.run, tables.run, judged)
 

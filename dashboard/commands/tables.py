@@ -29,6 +29,8 @@ from engine.verdicts import Verdict
 
 MAP_LINES = 40
 """Nodes of a map that are shown: those most runs passed."""
+LISTED = 10
+"""Hotspots that are shown."""
 
 
 def plain(text: str) -> str:
@@ -96,7 +98,9 @@ def findings(map: BehaviourMap) -> RenderableType:
         ]
     spots = hotspots(map)
     if spots:
-        parts.append(Text(f"\n{len(spots)} hotspots, where runs scatter; the most visited first:"))
+        parts.append(
+            Text(f"\n{len(spots)} hotspot{'s' * (len(spots) > 1)}, where runs scatter, most visited first:")
+        )
     for spot in spots[:LISTED]:
         parts += [Text(f"\n{_path(spot.path) or 'start'}", style="bold"), Text(f"  {explain_hotspot(spot)}")]
     if len(spots) > LISTED:
