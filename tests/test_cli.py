@@ -215,7 +215,7 @@ def test_run_is_found_by_a_ticket_that_only_it_has(ask: Any) -> None:
 
 
 def test_a_ticket_of_several_runs_names_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = [line for run in ("a", "b") for line in run_lines(run, GOOD, "success", ticket="both")]
+    lines = [line for run in ("r1", "r2") for line in run_lines(run, GOOD, "success", ticket="both")]
     (tmp_path / "runs.jsonl").write_text("\n".join(lines))
     store = ["--store", str(tmp_path / "s.sqlite")]
     assert main(["import", str(tmp_path / "runs.jsonl"), *store]) == 0
@@ -223,7 +223,7 @@ def test_a_ticket_of_several_runs_names_them(tmp_path: Path, capsys: pytest.Capt
     assert main(["run", "both", *store]) == 2
     said = capsys.readouterr().err
     assert said.startswith("forkmap: 2 runs are named 'both': ")
-    assert {"a", "b"} <= set(said.replace(",", " ").replace(".", " ").split())
+    assert {"r1", "r2"} <= set(said.replace(",", " ").replace(".", " ").split())
 
 
 def test_calibrate(ask: Any) -> None:
