@@ -76,16 +76,13 @@ def is_newest_first(starts: str) -> bool:
 
 def _columns(db: sqlite3.Connection, tenant: int, completed: Joined, live: Joined, max_runs: int) -> Paths:
     """Columns of at most ``max_runs`` completed and live runs each, of which one more was read."""
-    bounds = {
-        "bounded": len(completed.names) > 2 * max_runs,
-        "live_bounded": len(live.names) > 2 * max_runs,
-    }
+    bounds = len(completed.names) > 2 * max_runs, len(live.names) > 2 * max_runs
     completed, live = _latest(completed, max_runs), _latest(live, max_runs)
     packed = unpack_paths(completed.paths + live.paths)
     packed.outcome[len(completed.names) // 2 :] = Outcome.UNKNOWN
     signatures, code = _vocabulary(db, tenant, packed.number)
     names = completed.names + live.names
-    return Paths(signatures, code, *packed[1:], run_ids=names[::2], tickets=names[1::2], **bounds)
+    return Paths(signatures, code, *packed[1:], names[::2], names[1::2], *bounds)
 
 
 def _latest(found: Joined, max_runs: int) -> Joined:

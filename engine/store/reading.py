@@ -53,8 +53,8 @@ def agents(db: sqlite3.Connection, tenant: str, window: Window, now_ns: int) -> 
     ended = Counter({tuple(key): count for *key, count in db.execute(_ENDED, asked)})
     live = Counter({tuple(key): count for *key, count in db.execute(_STILL_LIVE, asked)})
     return [
-        AgentSummary(tenant, name, *_totals(no, ended - live, live), last_ns)
-        for no, name, last_ns in db.execute(_EVER, asked)
+        AgentSummary(tenant, name, *_totals(no, ended - live, live), *ever)
+        for no, name, *ever in db.execute(_EVER, asked)
     ]
 
 
