@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
-from typing import Literal, NamedTuple
+from hashlib import blake2b
+from typing import ClassVar, Literal, NamedTuple
 
 import msgspec
 
@@ -115,10 +116,42 @@ def is_live(source: Source, last_ns: int, now_ns: int) -> bool:
 
 UNKNOWN_AGENT = "unknown"
 """The agent of a run whose spans name none, and no service either."""
-NO_EVALUATION = Evaluation()
+RunKey = Literal["session", "trace"]
 
 
-def run_key(spans: Iterable[Span], by: Literal["session", "trace"] = "session") -> str:
+class ReadingSettings(msgspec.Struct, frozen=True):
+    """How spans are read into runs.
+
+    Attributes
+    ----------
+    run_key : str
+        What makes traces one run: their ``session``, or nothing, each ``trace`` being a run.
+    evaluation : Evaluation
+        Which evaluation results are outcomes; by default none.
+    VERSION : int
+        Counts up when this code makes other runs or paths of the same spans.
+    """
+
+    VERSION: ClassVar[int] = 1
+    run_key: RunKey = "session"
+    evaluation: Evaluation = Evaluation()
+
+    def fingerprint(self, version: int = VERSION) -> int:
+        """A number below 2**56 that is another one when the settings or the version are.
+
+        >>> ReadingSettings().fingerprint() == ReadingSettings("session").fingerprint()
+        True
+        >>> ReadingSettings().fingerprint(1) == ReadingSettings().fingerprint(2)
+        False
+        """
+        text = msgspec.json.encode((version, self))
+        return int.from_bytes(blake2b(text, digest_size=7).digest())
+
+
+READ_AS_IS = ReadingSettings()
+
+
+def run_key(spans: Iterable[Span], by: RunKey = "session") -> str:
     """Id of the run that a trace belongs to.
 
     Parameters
@@ -147,7 +180,7 @@ def assemble(
     run_id: str,
     spans: Iterable[Span],
     declared: Iterable[Declaration] = (),
-    evaluation: Evaluation = NO_EVALUATION,
+    evaluation: Evaluation = READ_AS_IS.evaluation,
 ) -> Run:
     """Read the spans of one run into a run.
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+import msgspec
 import numpy as np
 import pytest
 
+from engine.conventions import Evaluation
 from engine.errors import UnknownAgentError, UnknownRunError
 from engine.paths import path_text
 from engine.runs import (
     ALL_TIME,
     LIVE_NS,
+    READ_AS_IS,
     Cohort,
     Declaration,
     Outcome,
+    ReadingSettings,
     Run,
     Source,
     Step,
@@ -377,6 +382,69 @@ def test_an_agent_nobody_knows_is_an_error_and_an_empty_window_is_not(store: Sto
     assert store.paths(Cohort("default", "bot", Window(1, 2)), NOW).run_ids == ()
     with pytest.raises(UnknownAgentError, match="'nobody'"):
         store.paths(Cohort("default", "nobody"), NOW)
+
+
+# Reading anew
+
+
+def test_a_store_opened_with_another_run_key_is_read_anew(tmp_path: Path) -> None:
+    path, chat = tmp_path / "runs.sqlite", {"gen_ai.conversation.id": "chat"}
+    store = open_store(path, create=True)
+    store.append("default", [*run_of("t", "a", more=chat), *run_of("u", "b", at=LONG_AGO + 1000, more=chat)])
+    assert texts(store) == {"chat": ["tool:a", "tool:b"]}
+    store.close()
+
+    for run_key, expected in (
+        ("trace", {"t": ["tool:a"], "u": ["tool:b"]}),
+        ("session", {"chat": ["tool:a", "tool:b"]}),
+    ):
+        settings = msgspec.convert({"run_key": run_key}, ReadingSettings)
+        store = open_store(path, reading_settings=settings)
+        assert texts(store) == expected
+        store.close()
+        store = open_store(path, reading_settings=settings)
+        assert store.settle("default") == set()
+        store.close()
+
+
+def test_a_store_opened_with_another_evaluation_is_read_anew(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    said = {"gen_ai.evaluation.name": "solved", "gen_ai.evaluation.score.value": 0.4}
+    judged = Span("t", "s", "n", 1, 2, events=(Event("gen_ai.evaluation.result", 2, said),))
+    found = []
+    for evaluation in (Evaluation(), Evaluation("solved", 0.5), Evaluation("solved", 0.3)):
+        store = open_store(path, create=True, reading_settings=ReadingSettings(evaluation=evaluation))
+        store.append("default", [judged])
+        found.append(store.run("default", "t"))
+        store.close()
+
+    assert [(run.outcome, run.source) for run in found] == [
+        (Outcome.SUCCESS, Source.INFERRED),
+        (Outcome.FAILURE, Source.DECLARED),
+        (Outcome.SUCCESS, Source.DECLARED),
+    ]
+
+
+def test_a_store_written_by_another_version_of_reading_is_read_anew(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    store = open_store(path, create=True)
+    store.append("default", run_of("t", "a"))
+    assert texts(store) == {"t": ["tool:a"]}
+    store.close()
+    db = sqlite3.connect(path)
+    db.execute(
+        "UPDATE meta SET value = ? WHERE key = 'reading'", (READ_AS_IS.fingerprint(READ_AS_IS.VERSION - 1),)
+    )
+    db.execute("UPDATE runs SET ticket = 'as an older version read it'")
+    db.commit()
+    db.close()
+
+    reader = open_store(path, read_only=True)
+    assert reader.run("default", "t").ticket == "as an older version read it"
+    reader.close()
+    store = open_store(path)
+    assert store.run("default", "t").ticket is None
+    store.close()
 
 
 # Lists

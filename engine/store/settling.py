@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from engine.runs import Declaration, Outcome, Run, assemble, run_key
+from engine.runs import Declaration, Outcome, ReadingSettings, Run, assemble, run_key
 from engine.spans import Span
 from engine.store.keys import traces_of_run
 from engine.store.packing import unpack_span
@@ -38,12 +38,12 @@ class Folded(NamedTuple):
     runs: dict[str, tuple[Run | None, tuple[int, ...]]]
 
 
-def read_batch(db: sqlite3.Connection, tenant: int) -> Folded | None:
+def read_batch(db: sqlite3.Connection, tenant: int, reading: ReadingSettings) -> Folded | None:
     """Fold the next touched traces and every run they belong to, or did; None if none is touched."""
     spans = _touched(db, tenant)
     if not spans:
         return None
-    keys = {no: run_key(found) for no, found in spans.items()}
+    keys = {no: run_key(found, reading.run_key) for no, found in spans.items()}
     left = (_run_id(db, no) for no in spans)
     run_ids = tuple(dict.fromkeys((*keys.values(), *(run_id for run_id in left if run_id is not None))))
     runs = {}
@@ -53,7 +53,9 @@ def read_batch(db: sqlite3.Connection, tenant: int) -> Folded | None:
     for run_id in run_ids:
         stayed = [no for no in traces_of_run(db, tenant, run_id) if no not in spans]
         traces = tuple(sorted(stayed + came[run_id]))
-        runs[run_id] = _fold(db, tenant, run_id, traces, spans), traces
+        sent = [span for no in traces for span in (spans[no] if no in spans else spans_of(db, no))]
+        declared = declarations_of(db, tenant, run_id)
+        runs[run_id] = assemble(run_id, sent, declared, reading.evaluation) if sent else None, traces
     return Folded(look(db, tenant, spans, run_ids), tuple(spans), runs)
 
 
@@ -84,13 +86,6 @@ def _run_id(db: sqlite3.Connection, trace: int) -> str | None:
     row = db.execute("SELECT run_id FROM runs WHERE no = (SELECT run FROM traces WHERE no = ?)", (trace,))
     found: tuple[str] | None = row.fetchone()
     return found[0] if found else None
-
-
-def _fold(
-    db: sqlite3.Connection, tenant: int, run_id: str, traces: Iterable[int], known: dict[int, list[Span]]
-) -> Run | None:
-    spans = [span for no in traces for span in (known[no] if no in known else spans_of(db, no))]
-    return assemble(run_id, spans, declarations_of(db, tenant, run_id)) if spans else None
 
 
 def declarations_of(db: sqlite3.Connection, tenant: int, run_id: str) -> list[Declaration]:
@@ -135,3 +130,16 @@ def write_batch(db: sqlite3.Connection, tenant: int, folded: Folded) -> set[str]
         )
     touched = set(folded.touched)
     return {run_id for run_id, (_, traces) in folded.runs.items() if not touched.isdisjoint(traces)}
+
+
+def is_read_as(db: sqlite3.Connection, fingerprint: int) -> bool:
+    """Whether the store's runs are what these settings make of its spans."""
+    found: tuple[int] | None = db.execute("SELECT value FROM meta WHERE key = 'reading'").fetchone()
+    return found == (fingerprint,)
+
+
+def read_anew(db: sqlite3.Connection, fingerprint: int) -> None:
+    """Mark every trace for settling, unless another process has done so."""
+    if not is_read_as(db, fingerprint):
+        db.execute("UPDATE traces SET stamp = stamp + 1")
+        db.execute("INSERT OR REPLACE INTO meta VALUES ('reading', ?)", (fingerprint,))

@@ -16,7 +16,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from engine.errors import StoreError
 from engine.paths import Paths
-from engine.runs import Cohort, Declaration, Outcome, Run, Window
+from engine.runs import READ_AS_IS, Cohort, Declaration, Outcome, ReadingSettings, Run, Window
 from engine.spans import Span
 from engine.store import (
     MAX_RUNS,
@@ -43,8 +43,10 @@ class SQLiteStore:
     A store that may not be written to is read as it was last settled.
     """
 
-    def __init__(self, path: Path, read_only: bool = False) -> None:
-        self.path = path
+    def __init__(
+        self, path: Path, read_only: bool = False, reading_settings: ReadingSettings = READ_AS_IS
+    ) -> None:
+        self.path, self.reading_settings = path, reading_settings
         self.read_only = read_only or not opening.is_writable(path)
         self._idle: deque[sqlite3.Connection] = deque()
 
@@ -62,7 +64,7 @@ class SQLiteStore:
     def settle(self, tenant: str) -> set[str]:
         """See :meth:`engine.store.Store.settle`; a store that is only read is left as it is."""
         run_ids: set[str] = set()
-        while not self.read_only and (folded := self._read(_read_batch, tenant)):
+        while not self.read_only and (folded := self._read(_read_batch, tenant, self.reading_settings)):
             run_ids |= self._write_batch(tenant, folded)
         return run_ids
 
@@ -71,8 +73,15 @@ class SQLiteStore:
             number = given_tenant(db, tenant)
             if settling.is_current(db, number, folded):
                 return settling.write_batch(db, number, folded)
-            again = settling.read_batch(db, number)
+            again = settling.read_batch(db, number, self.reading_settings)
             return settling.write_batch(db, number, again) if again else set()
+
+    def read_anew(self) -> None:
+        """Let all spans be folded again if they were read with other settings, or by another version."""
+        fingerprint = self.reading_settings.fingerprint()
+        if not self.read_only and not self._read(settling.is_read_as, fingerprint):
+            with self._writing() as db:
+                settling.read_anew(db, fingerprint)
 
     def agents(self, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:
         """See :meth:`engine.store.Store.agents`."""
@@ -160,9 +169,11 @@ class SQLiteStore:
             self._idle.append(db)
 
 
-def _read_batch(db: sqlite3.Connection, tenant: str) -> settling.Folded | None:
+def _read_batch(
+    db: sqlite3.Connection, tenant: str, reading_settings: ReadingSettings
+) -> settling.Folded | None:
     number = tenant_number(db, tenant)
-    return None if number is None else settling.read_batch(db, number)
+    return None if number is None else settling.read_batch(db, number, reading_settings)
 
 
 def _clock_ns(db: sqlite3.Connection) -> int | None:
@@ -170,7 +181,12 @@ def _clock_ns(db: sqlite3.Connection) -> int | None:
     return int(row[0]) if row else None
 
 
-def open_store(path: Path, create: bool = False, read_only: bool = False) -> Store:
+def open_store(
+    path: Path,
+    create: bool = False,
+    read_only: bool = False,
+    reading_settings: ReadingSettings = READ_AS_IS,
+) -> Store:
     """Open a store's file, or make an empty one.
 
     Parameters
@@ -181,6 +197,9 @@ def open_store(path: Path, create: bool = False, read_only: bool = False) -> Sto
         Make the store (and its directory) if nothing is there.
     read_only : bool
         Never write, even where that is possible.
+    reading_settings : ReadingSettings
+        How spans are read into runs. Where they differ from those the store was last opened for
+        writing with, or this version reads otherwise, all runs are folded anew when next asked for.
 
     Raises
     ------
@@ -196,4 +215,6 @@ def open_store(path: Path, create: bool = False, read_only: bool = False) -> Sto
             opening.check_tables(db)
         finally:
             db.close()
-    return SQLiteStore(path, read_only)
+    store = SQLiteStore(path, read_only, reading_settings)
+    store.read_anew()
+    return store
