@@ -174,7 +174,9 @@ def test_a_map_tells_of_cut_paths_and_runs_without_steps() -> None:
     runs = [make_run("long", " ".join(f"tool:t{n % 2}" for n in range(100))), make_run("none", "")]
     said = text(settled(service_of(runs), "/map?agent=support-agent").body)
     assert "1 path went on past 64 tokens or 192 steps: cut at “…”." in said
-    assert "1 run ended without taking any step." in said
+    assert "1 run took no step." in said
+    tools = text(settled(service_of(runs), "/map?agent=support-agent&view=tools").body)
+    assert "1 run took no tool step." in tools
 
 
 def test_an_empty_window_leads_to_all_time() -> None:

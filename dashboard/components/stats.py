@@ -66,13 +66,11 @@ def sources(totals: Totals) -> tuple[str, str, str]:
 
 
 def caveats(behaviour: BehaviourMap) -> list[str]:
-    """What a reader must know of how the map was built: bounds, cut paths, runs without steps."""
+    """What a reader must know of how the map was built: bounds and cut paths."""
     totals = behaviour.totals
     said = []
     if "runs" in totals.bounds_met:
         said.append(f"Only the latest {totals.completed:,} completed runs are read; there are more.")
-    if "live" in totals.bounds_met:
-        said.append(f"Only the latest {totals.unknown:,} runs in flight are read; there are more.")
     if "live" in totals.bounds_met:
         said.append(f"Only the latest {totals.unknown:,} runs in flight are read; there are more.")
     if "nodes" in totals.bounds_met:
@@ -82,6 +80,11 @@ def caveats(behaviour: BehaviourMap) -> list[str]:
             f"{words.count(totals.cut_paths, 'path')} went on past {MAX_TOKENS} tokens or {MAX_STEPS} steps: "
             f"cut at “{MARK}”."
         )
-    if totals.no_steps:
-        said.append(f"{words.count(totals.no_steps, 'run')} ended without taking any step.")
     return said
+
+
+def stepless(behaviour: BehaviourMap) -> str:
+    """How many runs ended without a step that this view counts, "" if none did."""
+    step = "tool step" if behaviour.cohort.view == "tools" else "step"
+    without = behaviour.totals.no_steps
+    return f"{words.count(without, 'run')} took no {step}." if without else ""

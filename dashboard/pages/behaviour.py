@@ -66,6 +66,7 @@ def _body(behaviour: BehaviourMap, look: Look, built_ns: int) -> Component:
             *_notices([look.complaint, lost, *stats.caveats(behaviour)]),
             headline.headline(behaviour, found, spots),
             stats.strip(stats.of_map(behaviour, len(found), len(spots))),
+            *_aside(stats.stepless(behaviour)),
             html.Div([main, html.Div(side, className="map-side")], className="map"),
         ],
         className="map-page",
@@ -74,6 +75,10 @@ def _body(behaviour: BehaviourMap, look: Look, built_ns: int) -> Component:
 
 def _notices(texts: list[str]) -> list[Component]:
     return [states.notice(text) for text in texts if text]
+
+
+def _aside(text: str) -> list[Component]:
+    return [html.P(text, className="dim small aside")] if text else []
 
 
 def _head(look: Look, behaviour: BehaviourMap) -> Component:
