@@ -115,7 +115,7 @@
       const { name, bucket } = columns.step(data, node);
       context.font = `500 11px ${colours.font}`;
       context.fillStyle = colours[`on${Math.abs(tone)}`];
-      context.fillText(`\u2068${fit(context, name + bucket.replace("-", "–"), width - 12 - pill)}\u2069`, x + 6, y + height / 2);
+      context.fillText(`\u2068${fit(context, name + bucket, width - 12 - pill)}\u2069`, x + 6, y + height / 2);
     }
     if (pill) drawPill(context, x + width - pill - 4, y + height / 2, pill, colours);
     else if (fork) {

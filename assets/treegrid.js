@@ -33,7 +33,7 @@
       { className: chosen ? "step chosen" : "step", onClick },
       kind && h("span", { className: `kind kind-${kind}` }, kind),
       h("bdi", { className: "step-name" }, name),
-      bucket && h("span", { className: "step-repeat" }, bucket.replace("-", "–"))
+      bucket && h("span", { className: "step-repeat" }, bucket)
     );
   }
 
@@ -64,7 +64,7 @@
     const live = data.live[head];
     return [
       p !== undefined &&
-        h("span", { key: "fork", className: "badge badge-fork", title: `Fatal fork: p = ${p.toExponential(1)}` }, icon(FORK), word("fatal fork")),
+        h("span", { key: "fork", className: "badge badge-fork", title: `Fatal fork: p ${p}` }, icon(FORK), word("fatal fork")),
       bits !== undefined &&
         h(
           "span",

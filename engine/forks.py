@@ -11,6 +11,8 @@ from engine.paths import MARK, Token
 from engine.runs import Outcome
 from engine.siblings import ALPHA, FORK_GAP_POINTS, MIN_SUPPORT
 
+_SMALLEST_P = 1e-300
+
 
 class Fork(NamedTuple):
     """A branch whose runs end significantly worse than its siblings'.
@@ -130,13 +132,27 @@ def _hotspot(behaviour: BehaviourMap, node: int) -> Hotspot:
     return Hotspot(node, behaviour.key_text(node), behaviour.path(node), visits, bits, options)
 
 
+def compared(p: float) -> str:
+    """A p- or q-value with its sign, to two figures or as many as tell it from the threshold.
+
+    What lies near the end of what a float holds is only bounded.
+
+    >>> compared(0.0312), compared(0.04998), compared(2.2e-14), compared(0.0)
+    ('= 0.031', '= 0.04998', '= 2.2e-14', '< 1e-300')
+    """
+    if p < _SMALLEST_P:
+        return f"< {_SMALLEST_P}"
+    rounded = (f"{p:.{figures}g}" for figures in range(2, 18))
+    return f"= {next(text for text in rounded if (float(text) < ALPHA) == (p < ALPHA))}"
+
+
 def explain(fork: Fork) -> str:
     """A fatal fork in one sentence: counts, then rate and interval, then the comparison."""
     return (
         f"{fork.successes} of {fork.support} runs that took {fork.path[-1]} here succeeded "
         f"({fork.rate:.1%}, 95% interval {fork.low * 100:.1f}–{fork.high * 100:.1f}%), against "
         f"{fork.sibling_successes} of {fork.sibling_support} ({fork.sibling_rate:.1%}) that went another "
-        f"way from the same point; Fisher p = {fork.p:.2g}, q = {fork.q:.2g}."
+        f"way from the same point; Fisher p {compared(fork.p)}, q {compared(fork.q)}."
     )
 
 

@@ -80,7 +80,7 @@ SMALL = payload(
     Node(3, "tool", "escalate", 3, 8),
     Node(2, "tool", "close_ticket", 6, 10),
     live={"0": 3, "1": 3, "6": 2},
-    fork={"6": 0.0000012},
+    fork={"6": "= 1.2 × 10⁻⁶"},
     hotspot={"1": 1.295},
     cut={"6": True},
 )
@@ -91,7 +91,7 @@ ROWS = [
     "search_orders",
     "issue_refund",
     "send_email critic",
-    "search_orders ×3–5",
+    "search_orders ×3-5",
     "lookup",
     "escalate",
     "close_ticket",
@@ -201,6 +201,8 @@ def show(stage: Stage) -> Iterator[Show]:
         stage.source, stage.selected = {"data": data}, selected
         shown = stage.open(theme)
         expect(shown.grid).to_be_visible()
+        if selected:
+            expect(shown.selected()).not_to_be_empty()
         return shown
 
     yield show_map
@@ -291,6 +293,7 @@ def test_badges_are_shown_whatever_else_is_in_the_row(show: Show) -> None:
             .map((badges) => badges.map((badge) => badge.innerText.replace(/\\s+/g, " ").trim()))"""
     )
     assert badges == [["1.29 bits", "3 live"], [], [], [], ["fatal fork", "2 live", "cut"], [], [], []]
+    expect(shown.page.locator(".badge-fork")).to_have_attribute("title", "Fatal fork: p = 1.2 × 10⁻⁶")
 
 
 def test_a_row_reads_as_runs_rate_and_interval(show: Show) -> None:
@@ -525,7 +528,7 @@ def test_a_fatal_fork_is_selected_itself_though_its_row_goes_on(show: Show) -> N
         Node(1, "tool", "b", 5, 40),
         Node(2, "tool", "c", 5, 40),
     ]
-    shown = show(payload(*nodes, fork={"2": 1e-9}))
+    shown = show(payload(*nodes, fork={"2": "= 10⁻⁹"}))
     shown.row("b").locator(".tree-runs").click()
     expect(shown.selected()).to_have_text(key_of(2))
     shown.row("b").get_by_text("c", exact=True).click()
@@ -561,13 +564,13 @@ def test_a_filter_shows_hits_and_the_way_to_them(show: Show) -> None:
     box = shown.page.get_by_label("Filter steps by name")
     box.press_sequentially("esc")
     expect(shown.page.get_by_role("status")).to_have_text("1 step")
-    assert shown.names() == ["start gpt-4o", "search_orders ×3–5", "escalate"]
+    assert shown.names() == ["start gpt-4o", "search_orders ×3-5", "escalate"]
     expect(shown.row("escalate")).to_have_attribute("aria-setsize", "1")
     box.press("Enter")
     shown.press("End")
     expect(shown.selected()).to_have_text(key_of(8))
     shown.press("ArrowLeft", "ArrowLeft")
-    assert shown.names() == ["start gpt-4o", "search_orders ×3–5"]
+    assert shown.names() == ["start gpt-4o", "search_orders ×3-5"]
     box.press("Escape")
     expect(box).to_have_value("")
     expect(shown.page.locator(".tree-row")).to_have_count(8)
@@ -577,7 +580,7 @@ def test_every_word_must_be_in_the_step(show: Show) -> None:
     shown = show(SMALL)
     shown.page.get_by_label("Filter steps by name").fill("tool: orders ×3")
     expect(shown.page.locator(".tree-row")).to_have_count(2)
-    assert shown.names() == ["start gpt-4o", "search_orders ×3–5"]
+    assert shown.names() == ["start gpt-4o", "search_orders ×3-5"]
 
 
 def test_nothing_matches_is_said(show: Show) -> None:
@@ -590,11 +593,11 @@ def test_nothing_matches_is_said(show: Show) -> None:
 @pytest.mark.parametrize(
     ("choice", "names"),
     [
-        ("Fatal forks", ["start gpt-4o", "search_orders ×3–5"]),
+        ("Fatal forks", ["start gpt-4o", "search_orders ×3-5"]),
         ("Hotspots", ["start gpt-4o"]),
         (
             "Off the base rate",
-            ["start gpt-4o", "search_orders", "issue_refund", "search_orders ×3–5", "lookup"],
+            ["start gpt-4o", "search_orders", "issue_refund", "search_orders ×3-5", "lookup"],
         ),
     ],
 )

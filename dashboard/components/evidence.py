@@ -93,7 +93,7 @@ def comparison_in_words(behaviour: BehaviourMap, node: int, fork: Fork | None) -
     p, q = float(behaviour.p[node]), float(behaviour.q[node])
     if np.isnan(p):
         return f"Not tested: the step and the other ways need {MIN_SUPPORT} completed runs each."
-    figures = f"Fisher's exact test gives p = {words.probability(p)}, q = {words.probability(q)}: "
+    figures = f"Fisher's exact test gives p {words.probability(p)}, q {words.probability(q)}: "
     if fork:
         return (
             f"{figures}{words.certainty(q, behaviour.tested)}. Had these runs fared like the others, about "

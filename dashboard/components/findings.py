@@ -53,22 +53,19 @@ def _fork(fork: Fork) -> Component:
         f"{words.percent(fork.rate)} of {fork.support:,} against {words.percent(fork.sibling_rate)} "
         f"of {fork.sibling_support:,}"
     )
+    chance = html.Span(f"p {words.probability(fork.p)} · q {words.probability(fork.q)}")
     lost = html.Span(f"−{words.count(round(fork.runs_lost), 'run')}", className="lost")
     return html.Button(
         [
             html.Span(_where(fork.path)),
             html.Span(rates, className="dim"),
-            html.Span([html.Span(f"p {_p(fork.p)} · q {_p(fork.q)}"), lost], className="dim"),
+            html.Span([chance, lost], className="dim"),
         ],
         id=ids.pick("fork", fork.key),
         type="button",
         className="finding fork",
         title=explain(fork),
     )
-
-
-def _p(value: float) -> str:
-    return f"= {words.probability(value)}"
 
 
 def _hotspot(spot: Hotspot) -> Component:

@@ -8,6 +8,7 @@ import numpy as np
 from dash.development.base_component import Component
 from numpy.typing import ArrayLike, NDArray
 
+from dashboard.components.words import probability
 from dashboard.theme import tones
 from engine.maps import BehaviourMap
 from engine.paths import BUCKET_TEXTS, MARK, parse_signature
@@ -29,7 +30,7 @@ def columns(behaviour: BehaviourMap) -> dict[str, object]:
     dict
         ``kinds, names, buckets``: the token table, three texts a token; ``token`` (index into
         it, -1 at the root), ``depth, key, support, successes, rate, low, high, tone``: one value
-        a node; ``live`` (runs), ``fork`` (p-value), ``hotspot`` (bits), ``cut`` (true): sparse;
+        a node; ``live`` (runs), ``fork`` (its p-value in words), ``hotspot`` (bits), ``cut`` (true): sparse;
         ``base`` (per mille, None without a completed run).
     """
     texts = [_texts(token.signature, token.bucket) for token in behaviour.tokens]
@@ -50,7 +51,7 @@ def columns(behaviour: BehaviourMap) -> dict[str, object]:
         "high": _per_mille(behaviour.high),
         "tone": tone.tolist(),
         "live": _sparse(behaviour.live > 0, behaviour.live),
-        "fork": _sparse(behaviour.fork, behaviour.p),
+        "fork": {node: probability(p) for node, p in _sparse(behaviour.fork, behaviour.p).items()},
         "hotspot": _sparse(behaviour.hotspot, behaviour.entropy_bits),
         "cut": _sparse(behaviour.cut, behaviour.cut),
         "base": None if base is None else round(1000 * base),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from engine.forks import compared
 from engine.paths import Token, parse_signature
 from engine.runs import ALL_TIME, SECOND_NS, Outcome, Source, Window
 
@@ -59,15 +60,17 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def probability(p: float) -> str:
-    """A p- or q-value, readable however small; it does not break over two lines.
+    """A p- or q-value with its sign, readable however small; it does not break over two lines.
 
-    >>> probability(0.0312), probability(2.2e-14).split("\\xa0")
-    ('0.031', ['2.2', '×', '10⁻¹⁴'])
+    >>> [probability(p).replace("\\xa0", " ") for p in (0.0312, 0.04998, 0.00042, 2.2e-14, 0.0)]
+    ['= 0.031', '= 0.04998', '= 4.2 × 10⁻⁴', '= 2.2 × 10⁻¹⁴', '< 10⁻³⁰⁰']
     """
-    if p >= 0.001 or p == 0:
-        return f"{p:.2g}"
-    mantissa, exponent = f"{p:.1e}".split("e")
-    return f"{mantissa}\xa0×\xa010{str(int(exponent)).translate(_SUPERSCRIPT)}"
+    if p >= 0.001:
+        return compared(p)
+    sign, _, figures = compared(p).partition(" ")
+    mantissa, exponent = f"{float(figures):.1e}".split("e")
+    power = f"10{str(int(exponent)).translate(_SUPERSCRIPT)}"
+    return f"{sign} {power}" if sign == "<" else f"{sign} {mantissa}\xa0×\xa0{power}"
 
 
 def certainty(q: float, tested: int) -> str:
