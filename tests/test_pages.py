@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,13 @@ from dashboard import urls
 from dashboard.app import Settings, create_app, find_page, serve, show
 from dashboard.caching import BytesCache
 from dashboard.pages import behaviour as map_page
+from dashboard.pages.home import ASKED
 from dashboard.service import Page, Service
 from dashboard.urls import Look
-from engine.builder import Maps, Ready
+from engine.builder import Maps, Ready, Request, load
 from engine.errors import ForkmapError
 from engine.runs import ALL_TIME, SECOND_NS, Cohort, Outcome, Run, View, Window
+from engine.store import Store
 from tests.memory_store import DAY_NS, NOW_NS, MemoryStore, corpus, make_run
 
 AGENT = "support-agent"
@@ -106,6 +108,26 @@ def test_an_agent_without_recent_runs_is_linked_to_all_time() -> None:
     page = settled(service, "/")
     assert "no run in the last 30 days: all time" in text(page.body)
     assert "/map?agent=old+one&window=all" in links(page.body)
+
+
+def test_home_tells_a_failed_map_from_one_that_it_did_not_ask_for() -> None:
+    runs = [make_run(f"r{n}", "tool:a", agent=f"agent {n:02}") for n in range(ASKED + 2)]
+    store = MemoryStore(runs)
+    maps = Maps(store, DictCache(), lambda: NOW_NS, build=failing_for("agent 01"))
+    page = settled(Service(store, maps, lambda: NOW_NS, frozen=True), "/")
+    maps.close()
+    assert page.stamp.split("|") == ["0", "failed", *["0"] * (ASKED - 2), "on its map", "on its map"]
+
+
+def failing_for(agent: str) -> Callable[[Request, Store, int], Any]:
+    """Builds every map but one agent's."""
+
+    def build(request: Request, store: Store, now_ns: int) -> Any:
+        if request.cohort.agent == agent:
+            raise ForkmapError("No.")
+        return load(request, store, now_ns)
+
+    return build
 
 
 # --- the map --------------------------------------------------------------------------------
@@ -377,7 +399,10 @@ def test_two_apps_live_in_one_process() -> None:
 
 def test_built_maps_may_be_kept_in_files(tmp_path: Path) -> None:
     app = create_app(MemoryStore(corpus()), Settings(cache_folder=tmp_path))
-    built_map_url(app.server.test_client())
+    address = built_map_url(app.server.test_client())
+    assert [*tmp_path.iterdir()] != []
+    sharing = create_app(MemoryStore([]), Settings(cache_folder=tmp_path)).server.test_client()
+    assert sharing.get(address).status_code == 200
     cache = BytesCache(app.server, tmp_path)
     cache.set("key", b"value")
     assert cache.get("key") == b"value"

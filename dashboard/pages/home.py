@@ -16,6 +16,13 @@ from engine.queries import DEFAULT_WINDOW, AgentLine
 from engine.runs import ALL_TIME, Cohort
 from engine.statistics import wilson_one
 
+BUILDING, FAILED, NOT_ASKED = "…", "failed", "on its map"
+"""What stands in place of a number of fatal forks."""
+_WHY = {
+    BUILDING: "The map is being built",
+    FAILED: "The map could not be built: the agent's page tells why",
+    NOT_ASKED: "Not counted here: open the agent's map",
+}
 ASKED = 12
 """Maps requested for the list: those of the agents with most runs."""
 
@@ -37,7 +44,7 @@ def layout(service: Service, look: Look) -> Page:
     lines = queries.overview(service.store, service.tenant, now_ns)
     if not lines:
         return Page("Agents", states.first_use(), stamp="none")
-    forks = [_forks(service, line) if place < ASKED else "–" for place, line in enumerate(lines)]
+    forks = [_forks(service, line) if place < ASKED else NOT_ASKED for place, line in enumerate(lines)]
     table = html.Table(
         [
             html.Caption("Runs of the last 30 days; where an agent has none, of all time"),
@@ -47,7 +54,7 @@ def layout(service: Service, look: Look) -> Page:
         className="rates agents",
     )
     body = html.Div([html.H1("Agents"), html.Section(table, className="card scroll")])
-    return Page("Agents", body, waiting="…" in forks, stamp="|".join(forks))
+    return Page("Agents", body, waiting=BUILDING in forks, stamp="|".join(forks))
 
 
 def register(app: Dash, service: Service) -> None:
@@ -64,7 +71,7 @@ def _forks(service: Service, line: AgentLine) -> str:
     answer = service.maps.get(_cohort(service, line))
     if isinstance(answer, Ready):
         return f"{int(answer.value.fork.sum()):,}"
-    return "–" if isinstance(answer, Failed) else "…"
+    return FAILED if isinstance(answer, Failed) else BUILDING
 
 
 def _row(line: AgentLine, forks: str, now_ns: int) -> Component:
@@ -91,6 +98,6 @@ def _row(line: AgentLine, forks: str, now_ns: int) -> Component:
 
 
 def _found(forks: str) -> Component:
-    if forks == "…":
-        return html.Span("…", title="The map is being built")
-    return html.Span(forks, className="badge badge-fork" if forks not in ("0", "–") else "dim")
+    if forks in _WHY:
+        return html.Span(forks, title=_WHY[forks], className="dim")
+    return html.Span(forks, className="dim" if forks == "0" else "badge badge-fork")
