@@ -93,7 +93,6 @@ def lines_of_a_run(number: int) -> Iterator[dict[str, Any]]:
 
 
 def test_a_click_on_a_fatal_fork_shows_its_evidence(watched: Page, demo_url: str) -> None:
-    asked = requested(watched)
     watched.goto(f"{demo_url}/map?agent=support-agent")
     expect(watched.locator(".headline")).to_contain_text("Runs go wrong at")
     watched.locator("button.finding.hotspot").first.click()
@@ -106,8 +105,7 @@ def test_a_click_on_a_fatal_fork_shows_its_evidence(watched: Page, demo_url: str
     expect(watched).to_have_url(re.compile(r"node=[0-9a-f]{16}"))
     expect(watched.get_by_role("row", selected=True)).to_contain_text("search_orders")
     panel.locator("a.run-id").first.click()
-    expect(watched.get_by_role("heading", level=2).first).to_be_visible()
-    assert [url for url in asked if "plotly" in url and "/map" in watched.url] == []
+    expect(watched.locator(".verdict")).to_be_visible()
 
 
 def test_the_map_page_loads_no_chart_library(watched: Page, demo_url: str) -> None:
