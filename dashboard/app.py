@@ -20,8 +20,9 @@ from dashboard.components import charts, states
 from dashboard.components.shell import clock, navigation, shell
 from dashboard.pages import behaviour, calibration, found, home, run
 from dashboard.service import Page, Service
-from engine.builder import TTL_S, Maps
+from engine.builder import TTL_S, Maps, load
 from engine.errors import ForkmapError
+from engine.queries import BOUNDS, Bounds
 from engine.store import Store
 
 
@@ -59,11 +60,14 @@ class Settings(NamedTuple):
         The clock of its questions; None is the store's own if it has one, else the wall clock.
     cache_folder : Path or None
         Where built maps are shared by several processes; None keeps them in this one.
+    bounds : Bounds
+        How much a map holds.
     """
 
     tenant: str = "default"
     now_ns: Callable[[], int] | None = None
     cache_folder: Path | None = None
+    bounds: Bounds = BOUNDS
     ttl_s: float = TTL_S
 
 
@@ -111,7 +115,7 @@ def assets() -> Path:
 def _service(store: Store, settings: Settings, cache: BytesCache) -> Service:
     stands_ns = store.clock_ns()
     now_ns = settings.now_ns or (time.time_ns if stands_ns is None else lambda: stands_ns)
-    maps = Maps(store, cache, now_ns, ttl_s=settings.ttl_s)
+    maps = Maps(store, cache, now_ns, ttl_s=settings.ttl_s, build=partial(load, bounds=settings.bounds))
     atexit.register(maps.close)
     return Service(store, maps, now_ns, settings.tenant, frozen=stands_ns is not None)
 

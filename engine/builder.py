@@ -26,6 +26,7 @@ from engine import queries
 from engine.calibration import Calibration
 from engine.errors import ForkmapError
 from engine.maps import BehaviourMap
+from engine.queries import BOUNDS, Bounds
 from engine.runs import SECOND_NS, Cohort
 from engine.store import Store
 
@@ -106,10 +107,11 @@ def cache_key(request: Request, erasures: int) -> str:
     return f"forkmap:{LAYOUT}:{erasures}:{json.dumps(parts)}"
 
 
-def _build(request: Request, store: Store, now_ns: int) -> BehaviourMap | Calibration:
+def load(request: Request, store: Store, now_ns: int, bounds: Bounds = BOUNDS) -> BehaviourMap | Calibration:
+    """Build what is requested from the store."""
     if request.what == "map":
-        return queries.load_map(store, request.cohort, now_ns)
-    return queries.load_calibration(store, request.cohort, now_ns)
+        return queries.load_map(store, request.cohort, now_ns, bounds)
+    return queries.load_calibration(store, request.cohort, now_ns, bounds)
 
 
 class Maps:
@@ -145,7 +147,7 @@ class Maps:
         wall_ns: Clock = time.time_ns,
         ttl_s: float = TTL_S,
         erasures: Callable[[], int] = lambda: 0,
-        build: Callable[[Request, Store, int], Any] = _build,
+        build: Callable[[Request, Store, int], Any] = load,
         claim: Callable[[str], AbstractContextManager[bool]] = lambda key: nullcontext(True),
     ) -> None:
         self._store, self._cache, self._now_ns, self._wall_ns = store, cache, now_ns, wall_ns

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.calibration import Calibration, calibrate
-from engine.maps import BehaviourMap, build
+from engine.maps import MAX_NODES, BehaviourMap, build
 from engine.runs import ALL_TIME, Cohort, Outcome, Run, View, Window, is_live
-from engine.store import AgentSummary, RunRow, Store
+from engine.store import MAX_RUNS, AgentSummary, RunRow, Store
 from engine.verdicts import Verdict, judge, judge_next
 
 DEFAULT_WINDOW = Window()
@@ -18,6 +18,16 @@ SEARCHED = 50
 """Agents whose runs are searched for names like a text."""
 RECENT = 500
 """Runs of each that are compared."""
+
+
+class Bounds(NamedTuple):
+    """How much a map holds at most: completed runs (and as many live ones) read, nodes kept."""
+
+    max_runs: int = MAX_RUNS
+    max_nodes: int = MAX_NODES
+
+
+BOUNDS = Bounds()
 
 
 class Judged(NamedTuple):
@@ -36,7 +46,7 @@ class Example(NamedTuple):
     outcome: Outcome
 
 
-def load_map(store: Store, cohort: Cohort, now_ns: int) -> BehaviourMap:
+def load_map(store: Store, cohort: Cohort, now_ns: int, bounds: Bounds = BOUNDS) -> BehaviourMap:
     """Build the cohort's behaviour map from the store.
 
     Raises
@@ -44,10 +54,10 @@ def load_map(store: Store, cohort: Cohort, now_ns: int) -> BehaviourMap:
     UnknownAgentError
         Nobody by that name in the tenant.
     """
-    return build(cohort, store.paths(cohort, now_ns), now_ns)
+    return build(cohort, store.paths(cohort, now_ns, bounds.max_runs), now_ns, bounds.max_nodes)
 
 
-def load_calibration(store: Store, cohort: Cohort, now_ns: int) -> Calibration:
+def load_calibration(store: Store, cohort: Cohort, now_ns: int, bounds: Bounds = BOUNDS) -> Calibration:
     """Score how well the cohort's map predicts its own runs, by cross-validation.
 
     Raises
@@ -55,7 +65,7 @@ def load_calibration(store: Store, cohort: Cohort, now_ns: int) -> Calibration:
     UnknownAgentError
         Nobody by that name in the tenant.
     """
-    return calibrate(store.paths(cohort, now_ns))
+    return calibrate(store.paths(cohort, now_ns, bounds.max_runs))
 
 
 def cohort_of(run: Run, tenant: str, window: Window = DEFAULT_WINDOW) -> Cohort:
@@ -70,7 +80,13 @@ def judge_run(behaviour: BehaviourMap, run: Run, now_ns: int, step: str = "") ->
 
 
 def load_verdict(
-    store: Store, tenant: str, run_id: str, now_ns: int, window: Window = DEFAULT_WINDOW, step: str = ""
+    store: Store,
+    tenant: str,
+    run_id: str,
+    now_ns: int,
+    window: Window = DEFAULT_WINDOW,
+    step: str = "",
+    bounds: Bounds = BOUNDS,
 ) -> Judged:
     """Read a run and judge it by a map built now.
 
@@ -80,7 +96,8 @@ def load_verdict(
         No such run in the tenant.
     """
     run = store.run(tenant, run_id)
-    return judge_run(load_map(store, cohort_of(run, tenant, window), now_ns), run, now_ns, step)
+    behaviour = load_map(store, cohort_of(run, tenant, window), now_ns, bounds)
+    return judge_run(behaviour, run, now_ns, step)
 
 
 class AgentLine(NamedTuple):

@@ -384,6 +384,69 @@ def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(
     assert err.startswith(sentence)
 
 
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"FORKMAP_RUN_KEY": "thread"}, "FORKMAP_RUN_KEY is 'thread': it may be session or trace"),
+        ({"FORKMAP_EVALUATION_THRESHOLD": "1"}, "FORKMAP_EVALUATION_THRESHOLD needs FORKMAP_EVALUATION"),
+        (
+            {"FORKMAP_EVALUATION": "e", "FORKMAP_EVALUATION_THRESHOLD": "nan"},
+            "FORKMAP_EVALUATION_THRESHOLD is 'nan': it must be a number",
+        ),
+        ({"FORKMAP_MAX_RUNS": "0"}, "FORKMAP_MAX_RUNS is '0': it must be a whole number from 1 to"),
+        ({"FORKMAP_MAX_NODES": "9" * 5000}, "FORKMAP_MAX_NODES is '999"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_one_sentence_and_exit_code_2(
+    store: str,
+    settings: dict[str, str],
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, text in settings.items():
+        monkeypatch.setenv(name, text)
+    assert main(["agents", "--store", store]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"forkmap: {sentence}")
+
+
+def test_settings_bound_the_map(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORKMAP_MAX_RUNS", "3")
+    monkeypatch.setenv("FORKMAP_MAX_NODES", "2")
+    found = ask("map", "desk")
+    assert (found["totals"]["completed"], len(found["nodes"])) == (3, 2)
+    assert found["totals"]["bounds_met"] == ["runs", "nodes"]
+    monkeypatch.delenv("FORKMAP_MAX_NODES")
+    assert ask("run", "r50")["support"] == 3
+    assert ask("calibrate", "desk")["depths"][0]["predicted"] == 3
+
+
+def test_settings_say_how_spans_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged = span("r1", 1, "tool:find", "t", "ended")
+    judged["attributes"]["session.id"] = "chat"
+    said = {"gen_ai.evaluation.name": "solved", "gen_ai.evaluation.score.value": 0.4}
+    judged["events"] = [{"name": "gen_ai.evaluation.result", "attributes": said}]
+    (tmp_path / "runs.jsonl").write_text(json.dumps(judged))
+    place = ["--store", str(tmp_path / "store.sqlite"), "--now", NOW]
+    assert main(["import", str(tmp_path / "runs.jsonl"), *place]) == 0
+
+    def read(run: str) -> list[str]:
+        capsys.readouterr()
+        assert main(["run", run, "--json", *place]) == 0
+        found = json.loads(capsys.readouterr().out)
+        return [found["run_id"], found["outcome"], found["outcome_source"]]
+
+    assert read("chat") == ["chat", "success", "inferred"]
+    monkeypatch.setenv("FORKMAP_RUN_KEY", "trace")
+    monkeypatch.setenv("FORKMAP_EVALUATION", "solved")
+    monkeypatch.setenv("FORKMAP_EVALUATION_THRESHOLD", "0.5")
+    assert read("r1") == ["r1", "failure", "declared"]
+
+
 def test_stores_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("these are notes")

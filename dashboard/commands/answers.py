@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from argparse import Namespace
@@ -14,9 +15,11 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from dashboard.commands import documents, importing, serving, tables
+from dashboard.commands.settings import Settings, from_environment
 from engine import queries
 from engine.errors import ForkmapError, UnknownAgentError, UnknownRunError
 from engine.maps import BehaviourMap
+from engine.queries import Bounds
 from engine.runs import ALL_TIME, Cohort, Window
 from engine.store import Store
 from engine.store.sqlite import open_store
@@ -42,7 +45,7 @@ def demo(asked: Namespace) -> int:
 def serve(asked: Namespace) -> int:
     """Serve a store."""
     with _store(asked) as store:
-        serving.serve(store, asked.tenant, asked.now, asked.port)
+        serving.serve(store, asked.tenant, asked.now, asked.port, _settings().bounds)
     return DONE
 
 
@@ -92,15 +95,17 @@ def run(asked: Namespace) -> int:
             some = ", ".join(named[:10]) + (" …" if len(named) > 10 else "")
             raise UnknownRunError(f"{len(named)} runs are named {asked.run!r}: {some}. Ask for one of them.")
         run_id = asked.run if asked.run in named else next(iter(named), asked.run)
-        judged = queries.load_verdict(store, asked.tenant, run_id, now_ns, _window(asked), asked.next)
+        window, bounds = _window(asked), _settings().bounds
+        judged = queries.load_verdict(store, asked.tenant, run_id, now_ns, window, asked.next, bounds)
     return _print(asked, documents.run, tables.run, judged)
 
 
-def _of_cohort(asked: Namespace, load: Callable[[Store, Cohort, int], T]) -> T:
+def _of_cohort(asked: Namespace, load: Callable[[Store, Cohort, int, Bounds], T]) -> T:
     with _store(asked) as store:
         now_ns = _now_ns(asked, store)
         try:
-            return load(store, Cohort(asked.tenant, asked.agent, _window(asked), asked.steps), now_ns)
+            cohort = Cohort(asked.tenant, asked.agent, _window(asked), asked.steps)
+            return load(store, cohort, now_ns, _settings().bounds)
         except UnknownAgentError as error:
             known = ", ".join(each.agent for each in store.agents(asked.tenant, ALL_TIME, now_ns)[:10])
             raise UnknownAgentError(
@@ -112,11 +117,15 @@ def _of_cohort(asked: Namespace, load: Callable[[Store, Cohort, int], T]) -> T:
 def _store(asked: Namespace, create: bool = False) -> Iterator[Store]:
     if not create and not asked.store.exists():
         raise ForkmapError(f"{asked.store} does not exist: forkmap import makes it, --store names another")
-    store = open_store(asked.store, create=create)
+    store = open_store(asked.store, create=create, reading_settings=_settings().reading)
     try:
         yield store
     finally:
         store.close()
+
+
+def _settings() -> Settings:
+    return from_environment(os.environ)
 
 
 def _now_ns(asked: Namespace, store: Store) -> int:

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 from engine import demo
 from engine.errors import ForkmapError
+from engine.queries import BOUNDS, Bounds
 from engine.store import Store
 from engine.store.sqlite import open_store
 
@@ -23,7 +24,7 @@ TENANT = "default"
 _TRIED = 20
 
 
-def serve(store: Store, tenant: str, now_ns: int | None, port: int | None) -> None:
+def serve(store: Store, tenant: str, now_ns: int | None, port: int | None, bounds: Bounds = BOUNDS) -> None:
     """Serve the dashboard over a store until interrupted.
 
     Parameters
@@ -32,6 +33,8 @@ def serve(store: Store, tenant: str, now_ns: int | None, port: int | None) -> No
         A clock that stands still; None is the store's own, else the wall clock.
     port : int or None
         None is the first free one from 8050.
+    bounds : Bounds
+        How much a map holds.
 
     Raises
     ------
@@ -44,7 +47,7 @@ def serve(store: Store, tenant: str, now_ns: int | None, port: int | None) -> No
 
     clock = None if now_ns is None else lambda: now_ns
     with _until_told():
-        app = create_app(store, Settings(tenant=tenant, now_ns=clock))
+        app = create_app(store, Settings(tenant=tenant, now_ns=clock, bounds=bounds))
         chosen = free_port() if port is None else port
         if not is_free(chosen):
             raise ForkmapError(f"port {chosen} is taken or may not be used: choose another with --port")

@@ -1,0 +1,88 @@
+"""What the environment sets: how spans are read into runs, and how much a map holds.
+
+================================ ===================================================
+``FORKMAP_RUN_KEY``              ``session`` or ``trace``: what makes traces one run
+``FORKMAP_EVALUATION``           name of the evaluation whose results are outcomes
+``FORKMAP_EVALUATION_THRESHOLD`` lowest score of that evaluation that is a success
+``FORKMAP_MAX_RUNS``             completed runs (and live ones) read for a map
+``FORKMAP_MAX_NODES``            nodes kept of a map
+================================ ===================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from engine.conventions import Evaluation
+from engine.errors import ForkmapError
+from engine.queries import Bounds
+from engine.runs import ReadingSettings, RunKey
+
+_MAX_DIGITS = 9
+
+
+class Settings(NamedTuple):
+    """What was set, and the defaults of the rest."""
+
+    reading: ReadingSettings = ReadingSettings()
+    bounds: Bounds = Bounds()
+
+
+DEFAULTS = Settings()
+
+
+def from_environment(environment: Mapping[str, str]) -> Settings:
+    """Read the settings; a variable that is empty is not set.
+
+    Raises
+    ------
+    ForkmapError
+        A value cannot be used; the sentence names the variable.
+
+    Examples
+    --------
+    >>> from_environment({"FORKMAP_MAX_RUNS": "500", "FORKMAP_MAX_NODES": ""}).bounds
+    Bounds(max_runs=500, max_nodes=50000)
+    """
+    given = {name: text.strip() for name, text in environment.items() if text.strip()}
+    bounds = Bounds(
+        _count(given, "FORKMAP_MAX_RUNS", DEFAULTS.bounds.max_runs),
+        _count(given, "FORKMAP_MAX_NODES", DEFAULTS.bounds.max_nodes),
+    )
+    return Settings(ReadingSettings(_run_key(given), _evaluation(given)), bounds)
+
+
+def _run_key(given: Mapping[str, str]) -> RunKey:
+    match given.get("FORKMAP_RUN_KEY", DEFAULTS.reading.run_key):
+        case "session":
+            return "session"
+        case "trace":
+            return "trace"
+        case text:
+            raise ForkmapError(f"FORKMAP_RUN_KEY is {text!r}: it may be session or trace")
+
+
+def _evaluation(given: Mapping[str, str]) -> Evaluation:
+    name, text = given.get("FORKMAP_EVALUATION"), given.get("FORKMAP_EVALUATION_THRESHOLD")
+    if text is None:
+        return Evaluation(name)
+    if name is None:
+        raise ForkmapError(
+            "FORKMAP_EVALUATION_THRESHOLD needs FORKMAP_EVALUATION: the evaluation it is a score of"
+        )
+    try:
+        threshold = float(text)
+    except ValueError:
+        threshold = math.nan
+    if not math.isfinite(threshold):
+        raise ForkmapError(f"FORKMAP_EVALUATION_THRESHOLD is {text!r}: it must be a number")
+    return Evaluation(name, threshold)
+
+
+def _count(given: Mapping[str, str], name: str, default: int) -> int:
+    text = given.get(name, str(default))
+    if not (text.isdecimal() and len(text) <= _MAX_DIGITS and int(text) > 0):
+        raise ForkmapError(f"{name} is {text!r}: it must be a whole number from 1 to 999999999")
+    return int(text)
