@@ -96,7 +96,7 @@ class Snatched(deque[sqlite3.Connection]):
     def __bool__(self) -> bool:
         return True
 
-    def pop(self) -> sqlite3.Connection:
+    def pop(self) -> sqlite3.Connection:  # type: ignore[override]  # deque.pop takes no index either
         raise IndexError
 
 
