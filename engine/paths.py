@@ -44,6 +44,15 @@ def bucket(count: int) -> int:
     return bisect_right(BUCKET_STARTS, count) - 1
 
 
+def replace_controls(text: str) -> str:
+    """Replace control characters, line separators and lone surrogates by U+FFFD.
+
+    >>> replace_controls("a\\tb")
+    'a�b'
+    """
+    return _CONTROL.sub("\ufffd", text)
+
+
 def clean_name(text: str) -> str:
     """Strip, replace control characters and cut to 160 bytes; nothing left is ``?``.
 
@@ -52,7 +61,7 @@ def clean_name(text: str) -> str:
     >>> len(clean_name("é" * 200).encode())
     160
     """
-    name = _CONTROL.sub("\ufffd", text.strip())
+    name = replace_controls(text.strip())
     cut = name.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
     return cut.rstrip() or "?"
 
@@ -179,6 +188,15 @@ def parse_signature(signature: str) -> tuple[str, str]:
     """
     kind, _, name = signature.partition(":")
     return kind, name
+
+
+def without_models(signatures: Iterable[str]) -> list[str]:
+    """The signatures that the view ``tools`` shows: all but model steps.
+
+    >>> without_models(["llm:m", "tool:s"])
+    ['tool:s']
+    """
+    return [signature for signature in signatures if parse_signature(signature)[0] != "llm"]
 
 
 def path_text(folds: Sequence[Fold]) -> list[str]:

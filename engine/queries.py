@@ -75,8 +75,9 @@ def cohort_of(run: Run, tenant: str, window: Window = DEFAULT_WINDOW) -> Cohort:
 
 def judge_run(behaviour: BehaviourMap, run: Run, now_ns: int, step: str = "") -> Judged:
     """Judge a run against a map; with ``step``, the path followed by that step too."""
-    verdict = judge(behaviour, run, is_live(run.source, run.last_ns, now_ns))
-    return Judged(run, verdict, judge_next(behaviour, run, step) if step else None)
+    live = is_live(run.source, run.last_ns, now_ns)
+    verdict = judge(behaviour, run, live)
+    return Judged(run, verdict, judge_next(behaviour, run, live, step) if step else None)
 
 
 def load_verdict(

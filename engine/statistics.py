@@ -22,6 +22,15 @@ _SMALLEST = float(np.finfo(np.float64).tiny)
 _LARGEST_CHUNK = 1 << 20
 
 
+def proportion(successes: int, support: int) -> float | None:
+    """Successes ÷ support; None at no support.
+
+    >>> proportion(1, 4), proportion(0, 0)
+    (0.25, None)
+    """
+    return successes / support if support else None
+
+
 def wilson(successes: ArrayLike, support: ArrayLike) -> tuple[Floats, Floats]:
     """Wilson score interval of a proportion.
 

@@ -1,7 +1,7 @@
 """The verdict for one run: how runs that took its path ended.
 
 A completed run is judged at its own node with itself left out; a live run's last token is
-still open and is pooled (:mod:`engine.walk`).
+still open and is pooled (:mod:`engine.walk`), and so is a step that is named next.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from engine.history import MIN_HISTORY, History, history_of
 from engine.maps import BehaviourMap
-from engine.paths import CUT, MARK, MAX_STEPS, MAX_TOKENS, Fold, Token, fold, parse_signature
+from engine.paths import CUT, MARK, MAX_STEPS, MAX_TOKENS, Fold, Token, fold, without_models
 from engine.runs import Outcome, Run, Source, View
-from engine.statistics import wilson_one
-from engine.walk import Index, Standing, Why, stand
+from engine.statistics import proportion, wilson_one
+from engine.walk import Standing, Why
 from engine.wording import sentence
 
 MIN_BEST_STEP = 30
@@ -59,7 +59,8 @@ class Verdict:
     outcome, source : Outcome, Source or None
         UNKNOWN and None while the run is live.
     path : tuple of Token
-        The run's path, with the step that was named, if one was.
+        The run's path, with the step that was named, if one was: that one is open, whatever
+        the run.
     verdict : {"insufficient_history", "novel", "likely_failure", "on_track"}
     support, successes, rate, low, high
         Earlier completed runs where the path stands, their success rate (None without any) and
@@ -74,7 +75,7 @@ class Verdict:
         Depth, counted from 1, at which the rate fell most from the depth before, both with at
         least 10 runs.
     next_steps : tuple of NextStep
-        By support (descending), then signature. For a live run what naming each gives.
+        By support (descending), then signature. What naming each gives.
     best_next_step : str or None
         Highest Wilson lower bound among the next steps with at least 30 runs.
     """
@@ -110,31 +111,32 @@ def judge(map: BehaviourMap, run: Run, live: bool) -> Verdict:
     live : bool
         Whether the run is still going, so that its last token is open.
     """
-    return _judge(map, run, fold(signatures(run, map.cohort.view)), live)
+    folds = fold(signatures(run, map.cohort.view))
+    return _judge(history_of(map, run, folds, live), run, live, folds, open_last=live)
 
 
-def judge_next(map: BehaviourMap, run: Run, signature: str) -> Verdict:
-    """Judge "this path, then that step": a live run that has just begun the named step."""
-    steps = [*signatures(run, map.cohort.view), signature]
-    return _judge(map, run, fold(steps), live=True)
+def judge_next(map: BehaviourMap, run: Run, live: bool, signature: str) -> Verdict:
+    """Judge "this path, then that step": what :func:`judge` may know, with the named step open."""
+    steps = signatures(run, map.cohort.view)
+    history = history_of(map, run, fold(steps), live)
+    return _judge(history, run, live, fold([*steps, signature]), open_last=True)
 
 
 def signatures(run: Run, view: View) -> list[str]:
-    """The run's signatures as a view shows them: ``tools`` leaves model steps out."""
-    return [
-        step.signature for step in run.steps if view == "all" or parse_signature(step.signature)[0] != "llm"
-    ]
+    """The run's signatures as a view shows them."""
+    found = [step.signature for step in run.steps]
+    return without_models(found) if view == "tools" else found
 
 
-def _judge(map: BehaviourMap, run: Run, folds: tuple[Fold, ...], live: bool) -> Verdict:
-    history = history_of(map, run, folds, live)
+def _judge(history: History, run: Run, live: bool, folds: tuple[Fold, ...], open_last: bool) -> Verdict:
     path = tuple(fold.token for fold in folds)
-    trail = history.trail(folds, live)
+    trail = history.trail(folds, open_last)
     here = trail[-1]
     verdict = _rule(history, here)
     depths = tuple(_odds(token, each) for token, each in zip(path, trail[1:], strict=True))
-    steps = _next_steps(history.index, folds, live)
+    steps = _next_steps(history, folds, open_last)
     low, high = wilson_one(here.successes, here.support)
+    support, successes = history.base
     return Verdict(
         run_id=run.run_id,
         agent=run.agent,
@@ -145,10 +147,10 @@ def _judge(map: BehaviourMap, run: Run, folds: tuple[Fold, ...], live: bool) -> 
         verdict=verdict,
         successes=here.successes,
         support=here.support,
-        rate=_rate(here.support, here.successes),
+        rate=proportion(here.successes, here.support),
         low=low,
         high=high,
-        base_rate=_rate(*history.base),
+        base_rate=proportion(successes, support),
         sentence=sentence(history, here, path, verdict),
         depths=depths,
         fell_most=_fell_most(depths),
@@ -169,13 +171,9 @@ def _rule(history: History, here: Standing) -> Kind:
     return "likely_failure" if high < min(successes / support, LIKELY_FAILURE_BELOW) else "on_track"
 
 
-def _rate(support: int, successes: int) -> float | None:
-    return successes / support if support else None
-
-
 def _odds(token: Token, here: Standing) -> Odds:
     support, successes = (0, 0) if here.why is Why.MARK else (here.support, here.successes)
-    return Odds(token, support, successes, _rate(support, successes), *wilson_one(successes, support))
+    return Odds(token, support, successes, proportion(successes, support), *wilson_one(successes, support))
 
 
 def _fell_most(depths: Sequence[Odds]) -> int | None:
@@ -188,26 +186,26 @@ def _fell_most(depths: Sequence[Odds]) -> int | None:
     return -depth if fall > 0 else None
 
 
-def _next_steps(index: Index, folds: tuple[Fold, ...], live: bool) -> tuple[NextStep, ...]:
-    choices = [each for each in _choices(index, folds, live) if each[1].why is Why.REACHED]
+def _next_steps(history: History, folds: tuple[Fold, ...], open_last: bool) -> tuple[NextStep, ...]:
+    choices = [each for each in _choices(history, folds, open_last) if each[1].why is Why.REACHED]
     steps = [NextStep(name, n, won, won / n, *wilson_one(won, n)) for name, (*_, n, won) in choices]
     return tuple(sorted(steps, key=lambda step: (-step.support, step.signature)))
 
 
-def _choices(index: Index, folds: tuple[Fold, ...], live: bool) -> Iterator[tuple[str, Standing]]:
+def _choices(history: History, folds: tuple[Fold, ...], open_last: bool) -> Iterator[tuple[str, Standing]]:
     """Every signature the path can go on with, and where that would stand."""
-    full = live and sum(fold.count for fold in folds) == MAX_STEPS
+    full = open_last and sum(fold.count for fold in folds) == MAX_STEPS
     if full or folds[-1:] == (CUT,):
         return
-    if live and folds:
+    if open_last and folds:
         again = Fold(folds[-1].signature, folds[-1].count + 1)
-        yield again.signature, stand(index, (*folds[:-1], again), open_last=True)
-    closed = stand(index, folds, open_last=False)
+        yield again.signature, history.stand((*folds[:-1], again), open_last=True)
+    closed = history.stand(folds, open_last=False)
     if closed.why is Why.REACHED and len(folds) < MAX_TOKENS:
-        map = index.map
-        below = {map.tokens[map.token[child]].signature for child in index.below(closed.node).values()}
+        map = history.index.map
+        below = {map.tokens[map.token[child]].signature for child in map.children(closed.node).tolist()}
         for signature in below - {MARK}:
-            yield signature, index.pool(closed.node, Token(signature, 0))
+            yield signature, history.pool(closed.node, Token(signature, 0))
 
 
 def _best(steps: Iterable[NextStep]) -> str | None:

@@ -126,8 +126,12 @@ class Index:
 
     def missing(self, node: int) -> Standing:
         """Standing below a node that has no such child, or may have lost it."""
-        why = Why.CUT if self.map.cut[node] else Why.ABSENT
-        return Standing(why, node, int(self.map.depth[node]), (), 0, 0)
+        here = self.absent(node)
+        return here._replace(why=Why.CUT) if self.map.cut[node] else here
+
+    def absent(self, node: int) -> Standing:
+        """Standing below a node from which nobody took the wanted token."""
+        return Standing(Why.ABSENT, node, int(self.map.depth[node]), (), 0, 0)
 
     def _counts(self, node: int) -> tuple[int, int]:
         return int(self.map.support[node]), int(self.map.successes[node])

@@ -54,7 +54,7 @@ def _missing(history: History, here: Standing, step: Token) -> str:
     text = f"0 of {history.reached(here)} earlier runs that reached this point took {step} next"
     if history.reached(here) < MIN_HISTORY:
         return f"{text}: too few to judge, it takes {MIN_HISTORY}."
-    tokens = [str(token) for token in history.went_on(here, step)]
+    tokens = [str(token) for token in history.went_on(here)]
     if not tokens:
         return f"{text}; none of them went on."
     rest = f" and {len(tokens) - _NAMED} more" if len(tokens) > _NAMED else ""

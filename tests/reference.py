@@ -228,7 +228,10 @@ class Verdict:
 
 
 def pool(tree: Tree, parent: Path, wanted: Token, is_open: bool) -> Standing:
-    """The counts of a wanted child; open, of every sibling token that may become it."""
+    """The counts of a wanted child; open, of every sibling token that may become it.
+
+    A child that is there, but that nobody else took, is known to be absent.
+    """
     buckets = range(wanted[1], 5) if is_open else [wanted[1]]
     places = [(*parent, (wanted[0], each)) for each in buckets]
     found = [tree[place] for place in places if place in tree]
@@ -236,7 +239,7 @@ def pool(tree: Tree, parent: Path, wanted: Token, is_open: bool) -> Standing:
         return Standing("cut", len(parent), 0, 0)
     support = sum(node.support for node in found)
     return Standing(
-        "reached" if found else "absent", len(parent), support, sum(node.successes for node in found)
+        "reached" if support else "absent", len(parent), support, sum(node.successes for node in found)
     )
 
 
@@ -251,29 +254,37 @@ def stand(tree: Tree, tokens: Path, is_open: bool) -> Standing:
 
 
 def without(tree: Tree, samples: Iterable[Sample], run_id: str) -> Tree:
-    """The tree grown again without a run; where nodes had been cut they stay cut."""
+    """The tree grown again without a run: the same nodes, though one may have lost its only run."""
     again = grow(sample for sample in samples if sample.run_id != run_id)
-    kept = {place: node for place, node in again.items() if place in tree}
+    kept = {place: again.get(place, Node()) for place in tree}
     for place, node in kept.items():
         node.cut = tree[place].cut
     return kept
 
 
-def judge(tree: Tree, samples: Sequence[Sample], sample: Sample, live: bool) -> Verdict:
-    """The verdict for one run by a tree that was grown from (and perhaps cut after) samples."""
+def judge(
+    tree: Tree, samples: Sequence[Sample], sample: Sample, live: bool, named: str | None = None
+) -> Verdict:
+    """The verdict for one run by a tree that was grown from (and perhaps cut after) samples.
+
+    A step that is named next is open, whatever the run; who is left out, the run alone decides.
+    """
     if not live and sample.outcome is not None:
         held = [s for s in samples if s.run_id == sample.run_id and s.outcome == sample.outcome]
         if any(path(s.signatures) == path(sample.signatures) for s in held):
             tree = without(tree, samples, sample.run_id)
-    tokens = path(sample.signatures)
+    steps_taken = sample.signatures if named is None else (*sample.signatures, named)
+    last_open = live or named is not None
+    tokens = path(steps_taken)
     marked = MARK in tokens
     read = tokens[:-1] if marked else tokens
-    is_open = live and not marked
+    is_open = last_open and not marked
     here = stand(tree, read, is_open)
     root = tree[()]
     base = root.rate if root.support else None
     depths = [_odds(stand(tree, read[:d], is_open and d == len(read))) for d in range(1, len(read) + 1)]
-    steps = {} if marked or (here.why != "reached" and not live) else _next(tree, sample, live)
+    stopped = marked or (here.why != "reached" and not last_open)
+    steps = {} if stopped else _next(tree, steps_taken, last_open)
     return Verdict(
         _rule(tree, read, here, base, marked),
         here.support,
@@ -311,16 +322,16 @@ def _fell_most(depths: list[tuple[int, int]]) -> int | None:
     return min(depth for depth, fall in falls.items() if fall == worst) if worst > 0 else None
 
 
-def _next(tree: Tree, sample: Sample, live: bool) -> dict[str, tuple[int, int]]:
-    """Live: try every signature by naming it. Completed: the children of its node."""
+def _next(tree: Tree, signatures: tuple[str, ...], last_open: bool) -> dict[str, tuple[int, int]]:
+    """Last token open: try every signature by naming it. Closed: the children of its node."""
     every = sorted({token[0] for place in tree for token in place} - {MARK[0]})
     steps = {}
     for name in every:
-        if live:
-            tokens = path((*sample.signatures, name))
+        if last_open:
+            tokens = path((*signatures, name))
             here = Standing("mark", 0, 0, 0) if MARK in tokens else stand(tree, tokens, True)
         else:
-            here = pool(tree, path(sample.signatures), (name, 0), True)
+            here = pool(tree, path(signatures), (name, 0), True)
         if here.why == "reached":
             steps[name] = (here.support, here.successes)
     return steps

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.conventions import Evaluation, Kind, check, read
+from engine.conventions import Evaluation, Kind, check, read, session
 from engine.runs import assemble, run_key
 from engine.spans import Event, Span, Status
 from tests.samples import needs_samples, sample
@@ -24,6 +24,12 @@ def span(name: str = "span", scope: str = "", **facts: Any) -> Span:
 def kind_and_name(name: str, attributes: dict[str, Any], scope: str = "") -> tuple[Kind, str]:
     reading = read(span(name, scope, attributes=attributes))
     return reading.kind, reading.name
+
+
+def named(item: Span) -> str | None:
+    """The session a span names."""
+    found = session(item)
+    return found and found[1]
 
 
 # --- the samples: (kind, name, agent, session, input tokens, output tokens) of each span ----------
@@ -105,10 +111,11 @@ RUNS: dict[int, tuple[str, list[str]]] = {
 @needs_samples
 @pytest.mark.parametrize("number", SAMPLES)
 def test_every_sample_span_is_read(number: int) -> None:
-    readings = [read(item) for item in sample(number)]
+    spans = sample(number)
+    readings = [read(item) for item in spans]
     assert [
-        (found.kind, found.name, found.agent, found.session, found.input_tokens, found.output_tokens)
-        for found in readings
+        (found.kind, found.name, found.agent, named(item), found.input_tokens, found.output_tokens)
+        for item, found in zip(spans, readings, strict=True)
     ] == SAMPLES[number]
     expected = Status.OK if number == 7 else Status.UNSET
     assert {found.status for found in readings} == {expected}
@@ -311,14 +318,14 @@ def test_agent(name: str, attributes: dict[str, Any], expected: str | None) -> N
     ],
 )
 def test_session(key: str) -> None:
-    assert read(span(attributes={key: " s-1 "})).session == "s-1"
-    assert read(span(attributes={"forkmap.run.id": "own", key: "own"})).session == "own"
+    assert named(span(attributes={key: " s-1 "})) == "s-1"
+    assert named(span(attributes={key: "other", "forkmap.run.id": "own"})) == "own"
 
 
 def test_a_langsmith_project_and_a_process_are_no_sessions() -> None:
     project = span(attributes={"langsmith.trace.session_id": "p"}, resource={"session.id": "process"})
-    assert read(project).session is None
-    assert read(span(resource={"forkmap.run.id": "job-7"})).session == "job-7"
+    assert named(project) is None
+    assert named(span(resource={"forkmap.run.id": "job-7"})) == "job-7"
 
 
 def test_ticket_and_version() -> None:
@@ -501,8 +508,8 @@ events = st.builds(
 
 def test_numbers_that_are_too_large_or_none_are_no_text() -> None:
     for value in (10**5000, float("nan"), float("inf")):
-        reading = read(span("x", attributes={**EXECUTE, "gen_ai.tool.name": value, "session.id": value}))
-        assert (reading.name, reading.session) == ("x", None)
+        item = span("x", attributes={**EXECUTE, "gen_ai.tool.name": value, "session.id": value})
+        assert (read(item).name, named(item)) == ("x", None)
 
 
 @given(st.text(), attribute_sets, attribute_sets, st.lists(events, max_size=2), st.sampled_from(Status))

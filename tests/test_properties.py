@@ -7,13 +7,10 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from random import Random
 
-import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.stats import fisher_exact as scipy_fisher
 
-from engine import statistics
 from engine.calibration import calibrate
 from engine.forks import forks, hotspots
 from engine.growing import Tree, grow
@@ -23,7 +20,7 @@ from engine.runs import Cohort
 from engine.verdicts import Verdict, judge, judge_next
 from tests import reference
 from tests.reference import Path, Sample
-from tests.strategies import SIGNATURES, behaviours, cohorts, long_behaviours, paths_of, run_of, tables
+from tests.strategies import SIGNATURES, behaviours, cohorts, long_behaviours, paths_of, run_of
 
 COHORT = Cohort("default", "support-agent")
 few = settings(max_examples=60)
@@ -44,38 +41,6 @@ def cut_alike(samples: Sequence[Sample], max_nodes: int) -> reference.Tree:
     whole = built(samples)
     key = dict(zip(places(whole), whole.key.tolist(), strict=True))
     return reference.bound(reference.grow(samples), max_nodes, key.__getitem__)
-
-
-# --- statistics ----------------------------------------------------------------------------
-
-
-@many
-@given(st.integers(0, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_an_interval_contains_its_rate_and_narrows_with_support(counts: tuple[int, int]) -> None:
-    successes, support = counts
-    assume(support)
-    low, high = statistics.wilson_one(successes, support)
-    wider_low, wider_high = low, high
-    low, high = statistics.wilson_one(10 * successes, 10 * support)
-    assert 0 <= wider_low <= low <= successes / support <= high <= wider_high <= 1
-    assert high - low < wider_high - wider_low
-    assert [wider_low, wider_high] == [float(edge) for edge in statistics.wilson(successes, support)]
-    assert (wider_low, wider_high) == pytest.approx(reference.wilson(successes, support), abs=1e-12)
-
-
-@many
-@given(st.lists(tables, min_size=1, max_size=20))
-def test_fisher_equals_exact_arithmetic(some: list[tuple[int, int, int, int]]) -> None:
-    p = statistics.fisher_exact(*zip(*some, strict=True))
-    assert p.tolist() == pytest.approx([float(reference.fisher(*table)) for table in some], rel=1e-9)
-
-
-@few
-@given(tables)
-def test_fisher_equals_scipy(table: tuple[int, int, int, int]) -> None:
-    a, b, c, d = table
-    p = statistics.fisher_exact(a, b, c, d)[0]
-    assert p == pytest.approx(scipy_fisher(np.array([[a, b], [c, d]])).pvalue, rel=1e-9)
 
 
 # --- paths ---------------------------------------------------------------------------------
@@ -244,10 +209,8 @@ def test_live_verdicts_equal_the_reference(
     for signatures in [*asked, *{sample.signatures for sample in samples}]:
         live = Sample("live", signatures, None)
         check_verdict(judge(behaviour, run_of(live), True), reference.judge(tree, samples, live, True))
-        further = Sample("live", (*signatures, named), None)
-        check_verdict(
-            judge_next(behaviour, run_of(live), named), reference.judge(tree, samples, further, True)
-        )
+        verdict = judge_next(behaviour, run_of(live), True, named)
+        check_verdict(verdict, reference.judge(tree, samples, live, True, named))
 
 
 @few
@@ -259,6 +222,20 @@ def test_a_completed_run_is_judged_as_if_the_map_had_never_held_it(samples: list
         check_verdict(verdict, reference.judge(tree, samples, sample, live=False))
         others = [other for other in samples if other.run_id != sample.run_id]
         assert verdict == judge(built(others), run_of(sample), live=False)
+
+
+@few
+@given(cohorts(), st.sampled_from(SIGNATURES))
+def test_a_step_named_on_a_completed_run_is_judged_as_if_the_map_had_never_held_the_run(
+    samples: list[Sample], named: str
+) -> None:
+    behaviour, tree = built(samples), reference.grow(samples)
+    for sample in one_of_each(samples):
+        for step in {named, *sample.signatures[-1:]}:
+            verdict = judge_next(behaviour, run_of(sample), False, step)
+            check_verdict(verdict, reference.judge(tree, samples, sample, False, step))
+            others = [other for other in samples if other.run_id != sample.run_id]
+            assert verdict == judge_next(built(others), run_of(sample), False, step)
 
 
 def one_of_each(samples: Sequence[Sample]) -> list[Sample]:
@@ -280,9 +257,9 @@ def test_a_run_that_changed_since_the_map_was_built_is_not_left_out(
 
 
 @few
-@given(cohorts(), st.lists(questions, max_size=3), st.integers(1, 12))
+@given(cohorts(), st.lists(questions, max_size=3), st.integers(1, 12), st.sampled_from(SIGNATURES))
 def test_verdicts_on_a_bounded_map_equal_the_reference(
-    samples: list[Sample], asked: list[tuple[str, ...]], max_nodes: int
+    samples: list[Sample], asked: list[tuple[str, ...]], max_nodes: int, named: str
 ) -> None:
     behaviour, tree = built(samples, max_nodes), cut_alike(samples, max_nodes)
     live = [Sample("live", signatures, None) for signatures in asked]
@@ -290,17 +267,19 @@ def test_verdicts_on_a_bounded_map_equal_the_reference(
         is_live = sample.outcome is None
         verdict = judge(behaviour, run_of(sample), is_live)
         check_verdict(verdict, reference.judge(tree, samples, sample, is_live))
+        verdict = judge_next(behaviour, run_of(sample), is_live, named)
+        check_verdict(verdict, reference.judge(tree, samples, sample, is_live, named))
 
 
 @few
 @given(cohorts(), questions)
-def test_the_next_steps_of_a_live_run_are_what_naming_each_gives(
-    samples: list[Sample], signatures: tuple[str, ...]
-) -> None:
-    behaviour, run = built(samples), run_of(Sample("live", signatures, None))
-    for step in judge(behaviour, run, True).next_steps:
-        named = judge_next(behaviour, run, step.signature)
-        assert step[1:] == (named.support, named.successes, named.rate, named.low, named.high)
+def test_next_steps_are_what_naming_each_gives(samples: list[Sample], signatures: tuple[str, ...]) -> None:
+    behaviour = built(samples)
+    for sample in (Sample("live", signatures, None), *one_of_each(samples)):
+        run, live = run_of(sample), sample.outcome is None
+        for step in judge(behaviour, run, live).next_steps:
+            named = judge_next(behaviour, run, live, step.signature)
+            assert step[1:] == (named.support, named.successes, named.rate, named.low, named.high)
 
 
 # --- calibration ---------------------------------------------------------------------------

@@ -81,7 +81,7 @@ def test_a_step_nobody_took_is_novel() -> None:
 
 
 def test_naming_a_second_refund_asks_for_the_runs_that_refunded_twice() -> None:
-    verdict = judge_next(built(SUPPORT), run_of(live(LLM, SEARCH, REFUND)), REFUND)
+    verdict = judge_next(built(SUPPORT), run_of(live(LLM, SEARCH, REFUND)), True, REFUND)
     assert (verdict.verdict, verdict.successes, verdict.support) == ("on_track", 15, 30)
     assert percent(verdict) == (50.0, 33.2, 66.8)
 
@@ -253,6 +253,51 @@ def test_the_only_run_that_took_a_step_is_novel_by_the_others() -> None:
     )
 
 
+def test_a_kept_step_that_only_the_run_took_is_novel_below_a_node_that_lost_children() -> None:
+    samples = [
+        *repeated("b", ["tool:a", "tool:b"], {"success": 10}),
+        *repeated("odd", ["tool:a", "tool:c"], {"failure": 1}),
+        *repeated("other", ["tool:a", "tool:d"], {"failure": 1}),
+    ]
+    dropped, kept = (judged(samples, sample, max_nodes=4) for sample in samples[-2:])
+    assert (kept.verdict, kept.sentence) == (
+        "novel",
+        "0 of 11 earlier runs that reached this point took tool:d next; they went on with tool:b.",
+    )
+    assert (dropped.verdict, dropped.sentence) == (
+        "insufficient_history",
+        "Rare branches were dropped at this point to keep the map within its bound, so how runs that took "
+        "tool:c here ended is not known.",
+    )
+
+
+REPEATS = [
+    *repeated("four", ["tool:a"] * 4, {"success": 12}),
+    *repeated("five", ["tool:a"] * 5, {"failure": 1}),
+    *repeated("six", ["tool:a"] * 6, {"failure": 8}),
+    *repeated("on", [*["tool:a"] * 5, "tool:b"], {"failure": 10}),
+]
+"""31 runs: 23 repeated the step three to five times, of which 12 succeeded; 8 went further."""
+
+
+@pytest.mark.parametrize(
+    ("run_id", "turns", "outcome", "named", "counts"),
+    [
+        pytest.param("four-0", 4, "success", "tool:a", (11, 30), id="itself is in the pool, so left out"),
+        pytest.param("five-0", 5, "failure", "tool:a", (0, 8), id="itself is in a lower bucket"),
+        pytest.param("four-0", 4, "success", "tool:b", (0, 10), id="closed exactly: itself did not go on"),
+    ],
+)
+def test_a_step_named_on_a_completed_run_is_judged_without_that_run(
+    run_id: str, turns: int, outcome: str, named: str, counts: tuple[int, int]
+) -> None:
+    run = run_of(Sample(run_id, ("tool:a",) * turns, outcome))
+    verdict = judge_next(built(REPEATS), run, False, named)
+    assert (verdict.successes, verdict.support) == counts
+    assert verdict.base_rate == (12 - (outcome == "success")) / 30
+    assert (verdict.live, verdict.outcome, verdict.source) == (False, run.outcome, Source.DECLARED)
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -290,7 +335,7 @@ def test_an_open_step_is_pooled_with_runs_that_repeated_it_as_often(
 ) -> None:
     run = run_of(live(*["tool:a"] * turns))
     assert judge(built(TURNS), run, live=True).support == pooled
-    assert judge_next(built(TURNS), run, "tool:a").support == named
+    assert judge_next(built(TURNS), run, True, "tool:a").support == named
 
 
 def test_naming_another_step_closes_the_open_one_at_its_exact_bucket() -> None:
@@ -300,7 +345,7 @@ def test_naming_another_step_closes_the_open_one_at_its_exact_bucket() -> None:
     ]
     behaviour, run = built(samples), run_of(live("tool:a"))
     assert judge(behaviour, run, live=True).support == 30
-    verdict = judge_next(behaviour, run, "tool:b")
+    verdict = judge_next(behaviour, run, True, "tool:b")
     assert (verdict.support, verdict.successes) == (10, 10)
     assert [str(token) for token in verdict.path] == ["tool:a", "tool:b"]
 

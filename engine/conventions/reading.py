@@ -13,14 +13,13 @@ from engine.conventions import table
 from engine.conventions.outcomes import Evaluation, declared
 from engine.conventions.table import Kind
 from engine.conventions.values import first, first_tokens, text, word
-from engine.paths import clean_name
+from engine.paths import clean_name, replace_controls
 from engine.spans import Span, Status
 
 _ID = re.compile(
     r"(?<![0-9a-z])(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{16,})(?![0-9a-z])",
     re.IGNORECASE,
 )
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _NO_EVALUATION = Evaluation()
 _CACHED_NAMES = 8192
 
@@ -46,8 +45,6 @@ class Reading(msgspec.Struct, frozen=True):
         Agent version; what the run was asked to do.
     ticket_rank : int
         Precedence of the key that holds the ticket, 0 first.
-    session : str or None
-        Id of the session or conversation.
     service_name, service_version : str or None
         The program that sent the span.
     status : Status
@@ -69,7 +66,6 @@ class Reading(msgspec.Struct, frozen=True):
     version: str | None = None
     ticket: str | None = None
     ticket_rank: int = 0
-    session: str | None = None
     service_name: str | None = None
     service_version: str | None = None
     status: Status = Status.UNSET
@@ -106,7 +102,6 @@ def read(span: Span, evaluation: Evaluation = _NO_EVALUATION) -> Reading:
     wrapper = kind is Kind.AGENT and given is None and ("*" in name or name in table.NAMELESS_AGENTS)
     outcome = declared(span, evaluation)
     rank, ticket = ranked(span, table.TICKET_KEYS) or (0, None)
-    found = ranked(span, table.SESSION_KEYS)
     return Reading(
         kind,
         name,
@@ -117,7 +112,6 @@ def read(span: Span, evaluation: Evaluation = _NO_EVALUATION) -> Reading:
         first(attributes, table.VERSION_KEYS) or first(resource, table.VERSION_KEYS),
         ticket,
         rank,
-        found[1] if found else None,
         first(resource, table.SERVICE_NAME_KEYS) or first(attributes, table.SERVICE_NAME_KEYS),
         first(resource, table.SERVICE_VERSION_KEYS) or first(attributes, table.SERVICE_VERSION_KEYS),
         _status(span),
@@ -144,9 +138,9 @@ def ranked(span: Span, keys: table.Keys) -> tuple[int, str] | None:
     """
     for rank, (key, _) in enumerate(keys):
         if (value := span.attributes.get(key)) is not None and (found := text(value)):
-            return rank, _CONTROL.sub("\ufffd", found)
+            return rank, replace_controls(found)
     found = text(span.resource.get(keys[0][0]))
-    return (0, _CONTROL.sub("\ufffd", found)) if found else None
+    return (0, replace_controls(found)) if found else None
 
 
 def is_id(name: str) -> bool:

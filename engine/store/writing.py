@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from engine.paths import fold
+from engine.paths import fold, without_models
 from engine.runs import Run
 from engine.store.fitting import bounded
 from engine.store.packing import pack_steps
@@ -79,9 +79,10 @@ class RunWriter:
     def _paths(self, run: Run) -> tuple[bytes, bytes]:
         """The packed path in each view."""
         signatures = [step.signature for step in run.steps]
-        tools = [signature for signature in signatures if not signature.startswith("llm:")]
         numbers = {signature: self._signature(signature) for signature in dict.fromkeys(signatures)}
-        return pack_path(fold(signatures), numbers, run), pack_path(fold(tools), numbers, run)
+        return pack_path(fold(signatures), numbers, run), pack_path(
+            fold(without_models(signatures)), numbers, run
+        )
 
     def _agent(self, name: str) -> int:
         if name not in self._agents:
