@@ -16,7 +16,7 @@ from engine.overlay import overlay
 from engine.paths import Paths, Token
 from engine.runs import Cohort, Outcome, Source
 from engine.siblings import compare_siblings
-from engine.statistics import wilson, wilson_one
+from engine.statistics import proportion, wilson, wilson_one
 
 MAX_NODES = 50_000
 """Nodes a map keeps: those with the largest support."""
@@ -126,7 +126,7 @@ class BehaviourMap:
     @property
     def base_rate(self) -> float | None:
         """Success rate of the cohort; None without a completed run."""
-        return self.totals.successes / self.totals.completed if self.totals.completed else None
+        return proportion(self.totals.successes, self.totals.completed)
 
     @property
     def base_interval(self) -> tuple[float, float]:

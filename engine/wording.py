@@ -14,7 +14,9 @@ _NAMED = 5
 def sentence(history: History, here: Standing, path: tuple[Token, ...], verdict: str) -> str:
     """Say why a path that stands there has that verdict."""
     if not history.base[0]:
-        return "No run of this agent has been completed yet, so there is nothing to judge by."
+        return (
+            "No other run of this agent has been completed in this window, so there is nothing to judge by."
+        )
     if here.why is Why.MARK:
         return (
             f"This path goes on past what is read of a run ({MAX_TOKENS} tokens, {MAX_STEPS} steps). Up to "
@@ -32,7 +34,7 @@ def sentence(history: History, here: Standing, path: tuple[Token, ...], verdict:
 
 def _compared(history: History, here: Standing, verdict: str) -> str:
     support, successes = history.base
-    text = f"{_counts(here)}, against {successes / support:.1%} for all {support} runs of this agent"
+    text = f"{_counts(here)}, against {successes / support:.1%} for all {support} run{'s' * (support > 1)} of this agent"
     if verdict == "insufficient_history":
         return f"{text}: too few to judge, it takes {MIN_HISTORY}."
     if verdict == "likely_failure":
@@ -42,16 +44,16 @@ def _compared(history: History, here: Standing, verdict: str) -> str:
 
 def _counts(here: Standing) -> str:
     if not here.support:
-        return "0 earlier runs took this path"
+        return "0 other runs took this path"
     low, high = wilson_one(here.successes, here.support)
     return (
-        f"{here.successes} of {here.support} earlier runs on this path succeeded "
+        f"{here.successes} of {here.support} other runs on this path succeeded "
         f"({here.successes / here.support:.1%}, 95% interval {low * 100:.1f}–{high * 100:.1f}%)"
     )
 
 
 def _missing(history: History, here: Standing, step: Token) -> str:
-    text = f"0 of {history.reached(here)} earlier runs that reached this point took {step} next"
+    text = f"0 of {history.reached(here)} other runs that reached this point took {step} next"
     if history.reached(here) < MIN_HISTORY:
         return f"{text}: too few to judge, it takes {MIN_HISTORY}."
     tokens = [str(token) for token in history.went_on(here)]

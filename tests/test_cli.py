@@ -183,7 +183,7 @@ def test_run_that_ended_is_judged_without_itself(ask: Any) -> None:
     others = {"support": 7, "successes": 4, "rate": 0.5714, "low": 0.2505, "high": 0.8418}
     here = {"successes": 0, "support": 3, "rate": 0.0, "low": 0.0, "high": 0.5615}
     found = ask("run", "r5")
-    assert found.pop("sentence").startswith("0 of 3 earlier runs on this path succeeded")
+    assert found.pop("sentence").startswith("0 of 3 other runs on this path succeeded")
     assert found == {
         "run_id": "r5",
         "agent": "desk",

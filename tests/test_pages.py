@@ -226,7 +226,7 @@ def test_names_are_text_whatever_they_look_like() -> None:
 def test_a_run_shows_its_verdict_its_odds_and_its_steps(service: Service) -> None:
     said = text(settled(service, "/run?run=live-1").body)
     for part in (
-        "Likely failure 3 of 24 earlier runs on this path succeeded (12.5%, 95% interval 4.3–31.0%)",
+        "Likely failure 3 of 24 other runs on this path succeeded (12.5%, 95% interval 4.3–31.0%)",
         "The odds fell most at step 2, search_orders×3-5: from 55.0% to 12.5%.",
         "2 tool search_orders ×3-5 fell most here 24",
         "5 steps; the first began 2027-01-15 07:59:00 UTC",

@@ -54,7 +54,7 @@ def test_a_run_in_a_search_loop_is_a_likely_failure() -> None:
     assert verdict.base_rate == 98 / 180
     assert verdict.fell_most == 2
     assert verdict.sentence == (
-        "5 of 50 earlier runs on this path succeeded (10.0%, 95% interval 4.3–21.4%), against 54.4% for all "
+        "5 of 50 other runs on this path succeeded (10.0%, 95% interval 4.3–21.4%), against 54.4% for all "
         "180 runs of this agent: even the upper bound is below that and below 50%."
     )
 
@@ -65,7 +65,7 @@ def test_a_run_one_refund_in_is_on_track_and_best_goes_on_with_the_model() -> No
     assert percent(verdict) == (76.7, 66.9, 84.2)
     assert verdict.best_next_step == LLM
     assert verdict.sentence == (
-        "69 of 90 earlier runs on this path succeeded (76.7%, 95% interval 66.9–84.2%), against 54.4% for "
+        "69 of 90 other runs on this path succeeded (76.7%, 95% interval 66.9–84.2%), against 54.4% for "
         "all 180 runs of this agent."
     )
 
@@ -75,7 +75,7 @@ def test_a_step_nobody_took_is_novel() -> None:
     assert (verdict.verdict, verdict.successes, verdict.support) == ("novel", 0, 0)
     assert percent(verdict) == (None, 0.0, 100.0)
     assert verdict.sentence == (
-        "0 of 180 earlier runs that reached this point took tool:delete_database next; they went on with "
+        "0 of 180 other runs that reached this point took tool:delete_database next; they went on with "
         "tool:search_orders, tool:search_orders×3-5, tool:lookup_customer."
     )
 
@@ -124,7 +124,7 @@ def test_a_verdict_holds_all_it_was_drawn_from() -> None:
         high=high,
         base_rate=0.6,
         sentence=(
-            "6 of 10 earlier runs on this path succeeded (60.0%, 95% interval 31.3–83.2%), against 60.0% "
+            "6 of 10 other runs on this path succeeded (60.0%, 95% interval 31.3–83.2%), against 60.0% "
             "for all 10 runs of this agent."
         ),
         depths=(Odds(Token("tool:a", 0), 10, 6, 0.6, low, high),),
@@ -145,7 +145,7 @@ def test_nine_earlier_runs_are_too_few_and_ten_are_enough() -> None:
     verdict = judged(nine, live("tool:a"))
     assert (verdict.verdict, verdict.successes, verdict.support) == ("insufficient_history", 9, 9)
     assert verdict.sentence == (
-        "9 of 9 earlier runs on this path succeeded (100.0%, 95% interval 70.1–100.0%), against 100.0% for "
+        "9 of 9 other runs on this path succeeded (100.0%, 95% interval 70.1–100.0%), against 100.0% for "
         "all 9 runs of this agent: too few to judge, it takes 10."
     )
     assert judged(ten, live("tool:a")).verdict == "on_track"
@@ -156,19 +156,22 @@ def test_a_missing_step_is_novel_only_where_ten_runs_came_by() -> None:
     verdict = judged(nine, live("tool:a", "tool:b"))
     assert (verdict.verdict, verdict.sentence) == (
         "insufficient_history",
-        "0 of 9 earlier runs that reached this point took tool:b next: too few to judge, it takes 10.",
+        "0 of 9 other runs that reached this point took tool:b next: too few to judge, it takes 10.",
     )
     verdict = judged(ten, live("tool:a", "tool:b"))
     assert (verdict.verdict, verdict.sentence) == (
         "novel",
-        "0 of 10 earlier runs that reached this point took tool:b next; none of them went on.",
+        "0 of 10 other runs that reached this point took tool:b next; none of them went on.",
     )
 
 
 def test_an_agent_without_completed_runs_has_no_base_rate() -> None:
     verdict = judged([live("tool:a")], live("tool:a"))
     assert (verdict.verdict, verdict.base_rate, verdict.rate) == ("insufficient_history", None, None)
-    assert verdict.sentence == "No run of this agent has been completed yet, so there is nothing to judge by."
+    assert (
+        verdict.sentence
+        == "No other run of this agent has been completed in this window, so there is nothing to judge by."
+    )
 
 
 def test_a_cut_path_is_judged_at_its_last_token_before_the_mark_as_insufficient() -> None:
@@ -249,7 +252,7 @@ def test_the_only_run_that_took_a_step_is_novel_by_the_others() -> None:
     verdict = judged(samples, samples[-1])
     assert (verdict.verdict, verdict.support, verdict.base_rate) == ("novel", 0, 1.0)
     assert verdict.sentence == (
-        "0 of 10 earlier runs that reached this point took tool:odd next; they went on with tool:b."
+        "0 of 10 other runs that reached this point took tool:odd next; they went on with tool:b."
     )
 
 
@@ -262,7 +265,7 @@ def test_a_kept_step_that_only_the_run_took_is_novel_below_a_node_that_lost_chil
     dropped, kept = (judged(samples, sample, max_nodes=4) for sample in samples[-2:])
     assert (kept.verdict, kept.sentence) == (
         "novel",
-        "0 of 11 earlier runs that reached this point took tool:d next; they went on with tool:b.",
+        "0 of 11 other runs that reached this point took tool:d next; they went on with tool:b.",
     )
     assert (dropped.verdict, dropped.sentence) == (
         "insufficient_history",

@@ -9,7 +9,7 @@ from dashboard.components import rates, tokens, words
 from dashboard.components.access import aria
 from dashboard.components.rates import Rate
 from engine.history import MIN_HISTORY
-from engine.verdicts import MIN_BEST_STEP, Odds, Verdict
+from engine.verdicts import MIN_BEST_STEP, NextStep, Odds, Verdict
 
 NAMES = {
     "insufficient_history": "Insufficient history",
@@ -21,7 +21,7 @@ NAMES = {
 MIN_SHOWN = 12
 """Steps of a path that are always shown."""
 BEYOND = 2
-"""Steps shown past the last one with enough earlier runs."""
+"""Steps shown past the last one with enough other runs."""
 
 
 def banner(verdict: Verdict) -> Component:
@@ -48,7 +48,7 @@ def asked(verdict: Verdict) -> Component:
 def depths(verdict: Verdict) -> Component:
     """The path, a line a token, with the place where the rate fell most.
 
-    What lies beyond the last point that enough earlier runs reached is folded away.
+    What lies beyond the last point that enough other runs reached is folded away.
     """
     lines = [_depth(place, each, verdict) for place, each in enumerate(verdict.depths, 1)]
     head = known_depths(verdict)
@@ -56,7 +56,7 @@ def depths(verdict: Verdict) -> Component:
     if len(lines) <= head:
         return first
     rest = rates.table(lines[head:], verdict.base_rate, f"From step {head + 1} on")
-    more = html.Summary(f"{len(lines) - head:,} more, with under {MIN_HISTORY} earlier runs each")
+    more = html.Summary(f"{len(lines) - head:,} more, with under {MIN_HISTORY} other runs each")
     return html.Div([first, html.Details([more, rest])])
 
 
@@ -79,7 +79,7 @@ def _numbered(place: int, step: Component) -> Component:
 def fall_in_words(verdict: Verdict) -> str:
     """Where the odds fell most, in words.
 
-    A fall counts between two depths that each have at least 10 earlier runs.
+    A fall counts between two depths that each have at least 10 other runs.
     """
     if verdict.fell_most is None:
         return f"Nowhere along this path did the odds fall (between steps with at least {MIN_HISTORY} runs)."
@@ -93,7 +93,7 @@ def fall_in_words(verdict: Verdict) -> str:
 def next_steps(verdict: Verdict) -> Component:
     """What runs that came this far did next, and how they ended."""
     if not verdict.next_steps:
-        return html.P("No earlier run went on from here.", className="dim")
+        return html.P("No other run went on from here.", className="dim")
     lines = [
         Rate(
             tokens.signature(each.signature),
@@ -101,16 +101,21 @@ def next_steps(verdict: Verdict) -> Component:
             each.successes,
             each.low,
             each.high,
-            "best next step" if each.signature == verdict.best_next_step else "",
+            _praise(verdict, each) if each.signature == verdict.best_next_step else "",
             good=True,
         )
         for each in verdict.next_steps
     ]
     why = (
-        "Best: the highest lower bound among steps"
+        "Best, or least bad: the highest lower bound among steps"
         if verdict.best_next_step
         else "No step is called best: none has"
     )
     more = f" with at least {MIN_BEST_STEP} runs." if verdict.best_next_step else f" {MIN_BEST_STEP} runs."
     table = rates.table(lines, verdict.base_rate, "What runs that came this far did next", label="Next step")
     return html.Div([table, html.P(why + more, className="dim small")])
+
+
+def _praise(verdict: Verdict, step: NextStep) -> str:
+    """What the best next step is called; below the base rate it deserves no better word."""
+    return "least bad" if step.high < (verdict.base_rate or 0.0) else "best next step"
