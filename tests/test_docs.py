@@ -13,14 +13,33 @@ import pytest
 
 from dashboard.cli import parser
 from dashboard.commands import answers
+from dashboard.components import words
+from engine import demo, queries
+from engine.conventions import table as conventions
 from engine.demo.agents import AGENTS
+from engine.forks import forks
 from engine.ingest import FORMATS
+from engine.runs import Cohort
+from engine.store.sqlite import open_store
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-RULES = ("statistics", "paths", "runs", "siblings", "maps", "forks", "history", "verdicts", "calibration", "store")
-"""Modules of the engine whose documented numbers are thresholds."""
+RULES = {
+    module.rpartition(".")[2]: module
+    for module in (
+        *(
+            f"engine.{name}"
+            for name in ("statistics", "paths", "runs", "siblings", "maps", "forks", "history")
+        ),
+        *(f"engine.{name}" for name in ("verdicts", "calibration", "store", "builder")),
+        "dashboard.theme",
+        "dashboard.components.words",
+    )
+}
+"""Modules whose documented numbers are thresholds, by their last name."""
+NO_THRESHOLDS = {"builder.LAYOUT"}
+"""Documented numbers that decide nothing."""
 
 
 def section(title: str) -> str:
@@ -38,7 +57,7 @@ def rows(text: str) -> list[list[str]]:
 
 def thresholds(module: str) -> list[str]:
     """Public numbers of a module that a docstring follows."""
-    loaded = importlib.import_module(f"engine.{module}")
+    loaded = importlib.import_module(RULES[module])
     body = ast.parse(Path(loaded.__file__ or "").read_text()).body
     names = []
     for statement, following in pairwise(body):
@@ -57,21 +76,36 @@ def thresholds(module: str) -> list[str]:
 def written(name: str) -> str:
     """A threshold's value as the table writes it."""
     module, _, constant = name.partition(".")
-    value = getattr(importlib.import_module(f"engine.{module}"), constant)
+    value = getattr(importlib.import_module(RULES[module]), constant)
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     if constant.endswith("_NS"):
         days = value / (24 * 3600 * 10**9)
         return f"{days:g} days" if days >= 1 else f"{value / (60 * 10**9):g} min"
+    if constant.endswith("_S"):
+        return f"{value:g} s"
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
 def test_every_threshold_is_in_the_table_with_its_value_and_a_reason() -> None:
     table = {row[0].strip("`"): row[1:] for row in rows(section("Every threshold, and why"))}
-    in_code = {name for module in RULES for name in thresholds(module)}
+    in_code = {name for module in RULES for name in thresholds(module)} - NO_THRESHOLDS
     assert {*table} == in_code
     assert {name: cells[0] for name, cells in table.items()} == {name: written(name) for name in in_code}
     assert all(len(cells) == 3 and cells[2] for cells in table.values())
+
+
+def test_every_attribute_of_its_own_is_listed() -> None:
+    read = re.findall(r'"(forkmap\.[\w.]+)"', Path(conventions.__file__).read_text())
+    own = {*read, conventions.OUTCOME_KEY}
+    shown = {row[0].strip("`") for row in rows(section("Your own traces")) if not row[0].isdecimal()}
+    assert shown == own
+
+
+def test_the_python_that_is_needed_is_the_packages() -> None:
+    needed = re.search(r'^requires-python = ">=(.+)"', (ROOT / "pyproject.toml").read_text(), re.M)
+    assert needed is not None
+    assert f"Python {needed[1]} or later" in README
 
 
 def commands() -> list[str]:
@@ -106,10 +140,23 @@ def test_exit_codes_are_those_of_the_command() -> None:
     assert codes == [answers.DONE, answers.REFUSED, answers.CANNOT]
 
 
-def test_figures_of_the_demo_are_the_corpus() -> None:
+def test_figures_of_the_demo_are_the_corpus(tmp_path: Path) -> None:
     runs = sum(len([*way.outcomes()]) for agent in AGENTS for way in agent.ways)
     runs += sum(len(agent.live) for agent in AGENTS)
-    assert f"The demo holds {runs} synthetic runs of three agents." in README
+    store = open_store(tmp_path / "demo.sqlite", create=True)
+    demo.load(store)
+    behaviour = queries.load_map(store, Cohort("default", "support-agent"), store.clock_ns() or 0)
+    store.close()
+    totals, worst = behaviour.totals, forks(behaviour)[0]
+    assert str(worst.path[-1]) == "tool:search_orders×3-5"
+    assert " ".join(section("Start").split()).endswith(
+        f"The demo holds {runs} synthetic runs of three agents. Its support agent succeeded in "
+        f"{totals.successes} of {totals.completed} runs ({words.percent(behaviour.base_rate)}). Runs that "
+        f"searched orders three to five times in a row succeeded in {worst.successes} of {worst.support} "
+        f"({words.percent(worst.rate)}, 95% interval {words.interval(worst.low, worst.high)}), those that "
+        f"went another way from the same point in {worst.sibling_rate:.0%}: a fatal fork, "
+        f"p {words.probability(worst.p)}.".replace("\xa0", " ")
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
