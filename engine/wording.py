@@ -34,7 +34,8 @@ def sentence(history: History, here: Standing, path: tuple[Token, ...], verdict:
 
 def _compared(history: History, here: Standing, verdict: str) -> str:
     support, successes = history.base
-    text = f"{_counts(here)}, against {successes / support:.1%} for all {support} run{'s' * (support > 1)} of this agent"
+    whole = f"all {support} runs" if support > 1 else "the only other run"
+    text = f"{_counts(here)}, against {successes / support:.1%} for {whole} of this agent"
     if verdict == "insufficient_history":
         return f"{text}: too few to judge, it takes {MIN_HISTORY}."
     if verdict == "likely_failure":

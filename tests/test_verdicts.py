@@ -182,7 +182,7 @@ def test_a_cut_path_is_judged_at_its_last_token_before_the_mark_as_insufficient(
     assert [odds.support for odds in verdict.depths] == [12, 0]
     assert verdict.next_steps == ()
     assert verdict.sentence == (
-        "This path goes on past what is read of a run (64 tokens, 192 steps). Up to there, 12 of 12 earlier "
+        "This path goes on past what is read of a run (64 tokens, 192 steps). Up to there, 12 of 12 other "
         "runs on this path succeeded (100.0%, 95% interval 75.7–100.0%); what came after cannot be judged."
     )
 
