@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from socket import socket
 from typing import Any, NamedTuple, Protocol
 
 from dash import ClientsideFunction, Dash, Input, Output, State, html, no_update
@@ -167,17 +168,18 @@ def find_page(service: Service, path: str, look: urls.Look) -> Page:
         return Page("Not now", states.message("This could not be shown", said))
 
 
-def serve(app: Dash, host: str, port: int) -> None:
-    """Serve until interrupted, on this machine only: nobody signs in yet.
+def serve(app: Dash, listener: socket) -> None:
+    """Serve at a socket until interrupted, on this machine only: nobody signs in yet.
 
     Raises
     ------
     ForkmapError
-        The host is not a loopback address.
+        The socket's host is not a loopback address.
     """
+    host = listener.getsockname()[0]
     if host not in security.LOOPBACK:
         raise ForkmapError(
             f"The dashboard has no sign-in yet, so it listens on this machine only: 127.0.0.1, not {host}."
         )
     app.server.test_client().get("/")
-    listen(app.server, host=host, port=port, threads=8, _quiet=True)
+    listen(app.server, sockets=[listener], threads=8, _quiet=True)

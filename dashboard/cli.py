@@ -152,6 +152,6 @@ def _moment(text: str) -> int:
 
 
 def _port(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: a number from 1 to 65535")
+    if not text.isdecimal() or not int(text) < 65536:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: a number from 0 (any) to 65535")
     return int(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -411,8 +412,9 @@ def test_built_maps_may_be_kept_in_files(tmp_path: Path) -> None:
 
 
 def test_only_this_machine_is_served(app: Dash) -> None:
-    with pytest.raises(ForkmapError, match=r"this machine only: 127\.0\.0\.1, not 0\.0\.0\.0"):
-        serve(app, "0.0.0.0", 8050)
+    said = r"this machine only: 127\.0\.0\.1, not 0\.0\.0\.0"
+    with socket.create_server(("0.0.0.0", 0)) as open_to_all, pytest.raises(ForkmapError, match=said):
+        serve(app, open_to_all)
 
 
 def test_assets_are_found_in_a_checkout() -> None:

@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -32,7 +32,7 @@ def serve(store: Store, tenant: str, now_ns: int | None, port: int | None, bound
     now_ns : int or None
         A clock that stands still; None is the store's own, else the wall clock.
     port : int or None
-        None is the first free one from 8050.
+        None is the first free one from 8050, 0 whichever the system gives.
     bounds : Bounds
         How much a map holds.
 
@@ -46,15 +46,13 @@ def serve(store: Store, tenant: str, now_ns: int | None, port: int | None, bound
     from dashboard.app import serve as listen
 
     clock = None if now_ns is None else lambda: now_ns
-    with _until_told():
+    with _until_told(), first_free() if port is None else listening(port) as listener:
         app = create_app(store, Settings(tenant=tenant, now_ns=clock, bounds=bounds))
-        chosen = free_port() if port is None else port
-        if not is_free(chosen):
-            raise ForkmapError(f"port {chosen} is taken or may not be used: choose another with --port")
+        chosen = listener.getsockname()[1]
         if port is None and chosen != PORT:
             print(f"Port {PORT} is taken, so this is port {chosen}.", flush=True)
         print(f"Forkmap is at http://{HOST}:{chosen}/ (Ctrl-C stops it).", flush=True)
-        listen(app, HOST, chosen)
+        listen(app, listener)
 
 
 def serve_demo(port: int | None) -> None:
@@ -82,8 +80,8 @@ def load_demo(path: Path) -> Store:
     return store
 
 
-def free_port() -> int:
-    """The first free port from 8050.
+def first_free() -> socket.socket:
+    """A listening socket at the first free port from 8050.
 
     Raises
     ------
@@ -91,20 +89,28 @@ def free_port() -> int:
         None of the next 20 is free.
     """
     for port in range(PORT, PORT + _TRIED):
-        if is_free(port):
-            return port
+        with suppress(ForkmapError):
+            return listening(port)
     raise ForkmapError(f"ports {PORT} to {PORT + _TRIED - 1} are all taken: choose another with --port")
 
 
-def is_free(port: int) -> bool:
-    """Whether this machine would let one listen at the port."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return False
-    return True
+def listening(port: int) -> socket.socket:
+    """A listening socket at a port of this machine; at port 0 the system chooses one.
+
+    Raises
+    ------
+    ForkmapError
+        The port is taken, or may not be used.
+    """
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise ForkmapError(f"port {port} is taken or may not be used: choose another with --port") from error
+    return listener
 
 
 @contextmanager
