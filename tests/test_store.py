@@ -30,7 +30,7 @@ from engine.runs import (
     is_live,
 )
 from engine.spans import Event, Span, Status
-from engine.store import AgentSummary, Appended, RunRow, Store, cohort, settling
+from engine.store import AgentSummary, Appended, RunRow, Store, settling
 from engine.store.sqlite import open_store
 
 NOW = 2_000_000_000_000_000_000
@@ -342,20 +342,6 @@ def test_the_bound_keeps_the_latest_runs_and_says_so(store: Store) -> None:
     assert read(1) == (("t3", "late"), [abc[0], live[0]], True, True)
     assert read(2) == (("t3", "t2", "late", "live"), [*abc[:2], *live], True, False)
     assert read(4) == (("t3", "t2", "t1", "t0", "late", "live"), [*abc, *live], False, False)
-
-
-def test_rows_that_were_joined_in_another_order_are_joined_again(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(4):
-        store.append("default", run_of(f"t{number}", *"abc"[:number], at=LONG_AGO + number * 1000))
-    expected = texts(store)
-    turned = cohort._JOINED.format("SELECT * FROM ({}) ORDER BY start_ns")
-    monkeypatch.setattr(cohort, "_JOINED", turned)
-
-    assert list(texts(store).items()) == list(expected.items())
-    monkeypatch.setattr(cohort, "is_newest_first", lambda starts: True)
-    assert list(texts(store)) == list(expected)[::-1]
 
 
 @pytest.mark.parametrize("declared", [False, True])
