@@ -78,7 +78,7 @@ def _notices(texts: list[str]) -> list[Component]:
 
 
 def _aside(text: str) -> list[Component]:
-    return [html.P(text, className="dim small aside")] if text else []
+    return [html.P(text, className="dim small")] if text else []
 
 
 def _head(look: Look, behaviour: BehaviourMap) -> Component:
