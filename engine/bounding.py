@@ -59,7 +59,8 @@ def in_map_order(tree: Tree, support: Nodes, kept: Flags) -> Ints:
     parent = np.where(tree.parent[nodes] >= 0, place[tree.parent[nodes]], 0)
     levels = by_depth(tree.depth[nodes])
     size = sizes(parent, levels)
-    ranked = 1 + np.lexsort((-support[nodes[1:]], parent[1:]))
+    most = int(support[0])
+    ranked = 1 + np.argsort(parent[1:] * (most + 1) + (most - support[nodes[1:]]), kind="stable")
     before = np.cumsum(size[ranked]) - size[ranked]
     new_family = np.diff(parent[ranked], prepend=-1) != 0
     skip = np.empty(nodes.size, np.int64)

@@ -76,12 +76,13 @@ class Tree:
 def grow(paths: Paths) -> Tree:
     """Grow the prefix tree of the completed runs (outcome known) among the paths."""
     completed = paths.outcome < OUTCOMES
-    tokens, flat = token_numbers(paths)
+    names = sorted(paths.signatures)
+    flat = _ranks(paths, names)
     length = np.diff(paths.offset)
-    live_token, live_length = flat[:0], length[:0]
+    live_rank, live_length = flat[:0], length[:0]
     if not completed.all():
         mine = np.repeat(completed, length)
-        live_token, live_length = flat[~mine], length[~completed]
+        live_rank, live_length = flat[~mine], length[~completed]
         flat, length = flat[mine], length[completed]
     rows = _matrix(flat, length)
     variant, example = _distinct(rows)
@@ -90,7 +91,8 @@ def grow(paths: Paths) -> Tree:
     rows, row_length = rows[order], length[example][order]
     shared = _shared_prefix(rows, row_length)
     fresh = row_length - shared
-    depth, token, first = _nodes(rows, shared, fresh)
+    depth, rank, first = _nodes(rows, shared, fresh)
+    tokens, token, live_token = _numbered(names, rank, live_rank)
     levels = by_depth(depth)
     parent = _parents(depth.size, levels, first, fresh, shared)
     size = sizes(parent, levels)
@@ -102,26 +104,25 @@ def grow(paths: Paths) -> Tree:
     return Tree(tokens, parent, token, depth, levels, size, through, ended, end_node, live_token, live_length)
 
 
-def token_numbers(paths: Paths) -> tuple[tuple[Token, ...], Nodes]:
-    """Number the tokens that occur, in (signature, bucket) order with the mark last.
+def _ranks(paths: Paths, names: list[str]) -> Nodes:
+    """Rank of every fold's token among all that could be, in (signature, bucket) order, the mark last."""
+    place = {name: number for number, name in enumerate(names)}
+    first = np.array([place[name] for name in paths.signatures] + [len(names)], np.int32) * np.int32(_BUCKETS)
+    return first.take(paths.code, mode="wrap") + _BUCKET_OF.take(paths.count)
 
-    Returns
-    -------
-    tokens : tuple of Token
-    flat : int32, shape (folds,)
-        Token number of every fold.
-    """
-    by_text = sorted(range(len(paths.signatures)), key=paths.signatures.__getitem__)
-    first = np.empty(len(by_text) + 1, np.int32)
-    first[by_text] = np.arange(len(by_text)) * _BUCKETS
-    first[-1] = len(by_text) * _BUCKETS
-    raw = first.take(paths.code, mode="wrap") + _BUCKET_OF.take(paths.count)
-    occurs = np.bincount(raw, minlength=1) > 0
-    present = np.flatnonzero(occurs)
+
+def _numbered(names: list[str], rank: Nodes, live_rank: Nodes) -> tuple[tuple[Token, ...], Nodes, Nodes]:
+    """Table of the tokens that occur, and the number in it of every node's and live fold's token."""
+    occurs = np.zeros((len(names) + 1) * _BUCKETS, bool)
+    occurs[rank[1:]] = True
+    occurs[live_rank] = True
     number = np.cumsum(occurs, dtype=np.int32) - 1
-    names = [paths.signatures[code] for code in by_text] + [MARK]
-    tokens = tuple(Token(names[each // _BUCKETS], each % _BUCKETS) for each in present.tolist())
-    return tokens, number.take(raw, mode="clip")
+    texts = [*names, MARK]
+    ranks = np.flatnonzero(occurs).tolist()
+    tokens = tuple(Token(texts[each // _BUCKETS], each % _BUCKETS) for each in ranks)
+    token = number[rank]
+    token[0] = -1
+    return tokens, token, number[live_rank]
 
 
 def within(length: Ints) -> Ints:
@@ -131,13 +132,12 @@ def within(length: Ints) -> Ints:
 
 
 def _matrix(flat: Nodes, length: Ints) -> NDArray[Any]:
-    """Paths as zero-padded rows of big-endian token numbers + 1, whole 8-byte words wide."""
+    """Paths as zero-padded rows of big-endian token ranks + 1, whole 8-byte words wide."""
     kind = np.dtype(">u2") if flat.max(initial=0) < 2**16 - 1 else np.dtype(">u4")
     per_word = 8 // kind.itemsize
     width = max(1, -(-int(length.max(initial=0)) // per_word)) * per_word
     rows = np.zeros((length.size, width), kind)
-    skipped = np.arange(length.size) * width - (np.cumsum(length) - length)
-    rows.ravel()[np.arange(flat.size) + np.repeat(skipped, length)] = flat + 1
+    rows[np.arange(width) < length[:, np.newaxis]] = flat + 1
     return rows
 
 
@@ -182,15 +182,15 @@ def _shared_prefix(rows: NDArray[Any], length: Ints) -> Ints:
 
 
 def _nodes(rows: NDArray[Any], shared: Ints, fresh: Ints) -> tuple[Nodes, Nodes, Ints]:
-    """Depth and token of every node in pre-order, and each row's first fresh node."""
+    """Depth and token rank of every node in pre-order, and each row's first fresh node."""
     first = 1 + np.cumsum(fresh) - fresh
     below = within(fresh) + np.repeat(shared, fresh)
     row = np.repeat(np.arange(fresh.size), fresh)
     depth = np.zeros(below.size + 1, np.int32)
     depth[1:] = below + 1
-    token = np.full(below.size + 1, -1, np.int32)
-    token[1:] += rows.ravel()[row * rows.shape[1] + below]
-    return depth, token, first
+    rank = np.full(below.size + 1, -1, np.int32)
+    rank[1:] += rows.ravel()[row * rows.shape[1] + below]
+    return depth, rank, first
 
 
 def by_depth(depth: Nodes) -> list[Nodes]:

@@ -6,6 +6,7 @@ NumPy in, NumPy out; no word of the domain. Every function is vectorised.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,7 @@ def fisher_exact(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> Floa
     p = np.ones(observed.shape, np.float64)
     todo = np.flatnonzero(length > 1)
     if todo.size:
-        factorials = _log_factorials(int(total[todo].max()))
+        factorials = _log_factorials(int(total[todo].max()).bit_length())
         chunk = (np.cumsum(length[todo]) - 1) // _LARGEST_CHUNK
         for part in np.split(todo, np.flatnonzero(np.diff(chunk)) + 1):
             p[part] = _tails(
@@ -123,15 +124,16 @@ def fisher_exact(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> Floa
     return p
 
 
-def _log_factorials(largest: int) -> tuple[Floats, Floats]:
-    """``ln k!`` for k = 0 … largest as coarse + fine, so that sums of coarse parts are exact.
+@lru_cache(maxsize=2)
+def _log_factorials(bits: int) -> NDArray[np.complex128]:
+    """``ln k!`` for k < 2^bits, as coarse + fine·i, so that sums of coarse parts are exact.
 
     The coarse part is a multiple of 2^-20; differences of large logarithms then lose nothing.
     """
-    exact = np.zeros(largest + 1, np.longdouble)
-    np.cumsum(np.log(np.arange(1, largest + 1, dtype=np.longdouble)), out=exact[1:])
+    exact = np.zeros(1 << bits, np.longdouble)
+    np.cumsum(np.log(np.arange(1, 1 << bits, dtype=np.longdouble)), out=exact[1:])
     coarse = np.round(exact * 2.0**20) / 2.0**20
-    return coarse.astype(np.float64), (exact - coarse).astype(np.float64)
+    return coarse.astype(np.float64) + 1j * (exact - coarse).astype(np.float64)
 
 
 def _tails(
@@ -141,19 +143,21 @@ def _tails(
     total: Ints,
     lowest: Ints,
     length: Ints,
-    factorials: tuple[Floats, Floats],
+    factorials: NDArray[np.complex128],
 ) -> Floats:
     """Sum of the hypergeometric probabilities not above the observed one, ragged over tables."""
     first = np.cumsum(length) - length
     table = np.repeat(np.arange(length.size), length)
-    k = np.arange(table.size) + (lowest - first)[table]
-    left, lower, corner = (row[table] - k), (column[table] - k), (total - row - column)[table] + k
-    log_p = np.zeros(table.size, np.float64)
-    for part in factorials:
-        constant = part[row] + part[total - row] + part[column] + part[total - column] - part[total]
-        log_p += constant[table] - (part[k] + part[left] + part[lower] + part[corner])
+    k = np.arange(table.size) + (lowest - first).take(table)
+    ways = factorials.take(k)
+    ways += factorials.take(row.take(table) - k)
+    ways += factorials.take(column.take(table) - k)
+    ways += factorials.take((total - row - column).take(table) + k)
+    margins = (row, total - row, column, total - column)
+    ways -= (sum(factorials.take(margin) for margin in margins) - factorials.take(total)).take(table)
+    log_p = -(ways.real + ways.imag)
     at_observed = log_p[first + observed - lowest]
-    chosen = np.where(log_p <= (at_observed + _TIE)[table], np.exp(log_p), 0.0)
+    chosen = np.where(log_p <= (at_observed + _TIE).take(table), np.exp(log_p), 0.0)
     return np.clip(np.add.reduceat(chosen, first), _SMALLEST, 1.0)
 
 
