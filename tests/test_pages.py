@@ -196,7 +196,7 @@ def test_a_map_without_forks_says_why() -> None:
 def test_a_map_tells_of_cut_paths_and_runs_without_steps() -> None:
     runs = [make_run("long", " ".join(f"tool:t{n % 2}" for n in range(100))), make_run("none", "")]
     said = text(settled(service_of(runs), "/map?agent=support-agent").body)
-    assert "1 path went on past 64 tokens or 192 steps: cut at “…”." in said
+    assert "1 run went on past 64 steps of a path or 192 in all and is cut there, at “…”." in said
     assert "1 run took no step." in said
     tools = text(settled(service_of(runs), "/map?agent=support-agent&view=tools").body)
     assert "1 run took no tool step." in tools

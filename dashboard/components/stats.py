@@ -66,7 +66,7 @@ def sources(totals: Totals) -> tuple[str, str, str]:
 
 
 def caveats(behaviour: BehaviourMap) -> list[str]:
-    """What a reader must know of how the map was built: bounds and cut paths."""
+    """What a reader must know of how the map was built: the bounds it met."""
     totals = behaviour.totals
     said = []
     if "runs" in totals.bounds_met:
@@ -75,16 +75,17 @@ def caveats(behaviour: BehaviourMap) -> list[str]:
         said.append(f"Only the latest {totals.unknown:,} runs in flight are read; there are more.")
     if "nodes" in totals.bounds_met:
         said.append(f"Only the {len(behaviour):,} nodes with most runs are kept; cut branches are marked.")
-    if totals.cut_paths:
-        said.append(
-            f"{words.count(totals.cut_paths, 'path')} went on past {MAX_TOKENS} tokens or {MAX_STEPS} steps: "
-            f"cut at “{MARK}”."
-        )
     return said
 
 
-def stepless(behaviour: BehaviourMap) -> str:
-    """How many runs ended without a step that this view counts, "" if none did."""
+def asides(behaviour: BehaviourMap) -> str:
+    """Of the runs read: how many took no step that this view counts, and how many were cut."""
     step = "tool step" if behaviour.cohort.view == "tools" else "step"
-    without = behaviour.totals.no_steps
-    return f"{words.count(without, 'run')} took no {step}." if without else ""
+    totals, said = behaviour.totals, []
+    if totals.no_steps:
+        said.append(f"{words.count(totals.no_steps, 'run')} took no {step}.")
+    if totals.cut_paths:
+        cut = "is cut there" if totals.cut_paths == 1 else "are cut there"
+        limits = f"{MAX_TOKENS} steps of a path or {MAX_STEPS} in all"
+        said.append(f"{words.count(totals.cut_paths, 'run')} went on past {limits} and {cut}, at “{MARK}”.")
+    return " ".join(said)

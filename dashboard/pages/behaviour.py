@@ -66,7 +66,7 @@ def _body(behaviour: BehaviourMap, look: Look, built_ns: int) -> Component:
             *_notices([look.complaint, lost, *stats.caveats(behaviour)]),
             headline.headline(behaviour, found, spots),
             stats.strip(stats.of_map(behaviour, len(found), len(spots))),
-            *_aside(stats.stepless(behaviour)),
+            *_aside(stats.asides(behaviour)),
             html.Div([main, html.Div(side, className="map-side")], className="map"),
         ],
         className="map-page",
