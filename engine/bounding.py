@@ -47,8 +47,10 @@ def _keys(tree: Tree, wanted: Flags) -> NDArray[np.uint64]:
 def kept_ancestor(parent: Nodes, kept: Flags, node: Nodes) -> Nodes:
     """Nearest kept node at or above each node."""
     here = node.copy()
-    while (lost := ~kept[here]).any():
+    lost = np.flatnonzero(~kept[here])
+    while lost.size:
         here[lost] = parent[here[lost]]
+        lost = lost[~kept[here[lost]]]
     return here
 
 

@@ -63,9 +63,9 @@ def paths_from_columns(
     runs = len(run_ids)
     level = np.zeros(run.size, np.int64) if depth is None else depth.astype(np.int64)
     rank = np.argsort(np.argsort(np.array(signatures, dtype=object), kind="stable")).astype(np.int64)
-    order = _in_start_order(run.astype(np.int64), start_ns, level, rank[signature], runs)
+    order = _in_start_order(run.astype(np.int64), start_ns, level, rank.take(signature), runs)
     steps = np.bincount(run, minlength=runs)
-    code, count, offset = _folded(signature[order].astype(np.int64), steps)
+    code, count, offset = _folded(signature.take(order).astype(np.int64), steps)
     inferred = _inferred(run, end_ns, error, level, runs)
     stated = np.full(runs, Outcome.UNKNOWN, np.uint8) if declared is None else declared
     known = stated < Outcome.UNKNOWN
@@ -90,7 +90,7 @@ def _in_start_order(run: Ints, start_ns: Ints, depth: Ints, rank: Ints, runs: in
     """
     first = np.full(runs, np.iinfo(np.int64).max)
     np.minimum.at(first, run, start_ns)
-    elapsed = start_ns - first[run]
+    elapsed = start_ns - first.take(run)
     bits = int(elapsed.max(initial=0)).bit_length()
     if bits + runs.bit_length() > 62:
         return np.lexsort((rank, depth, start_ns, run))
@@ -109,12 +109,12 @@ def _sorted_in_blocks(key: Ints, run: Ints, runs: int) -> tuple[Ints, Ints]:
     blocks = min(2**16 - 1, 1 + key.size // _BLOCK)
     block = (run * blocks // max(runs, 1)).astype(np.uint16)
     order = np.argsort(block, kind="stable")
-    key = key[order]
+    key = key.take(order)
     end = np.cumsum(np.bincount(block, minlength=blocks))
     for first, last in pairwise([0, *end.tolist()]):
         inside = np.argsort(key[first:last])
-        order[first:last] = order[first:last][inside]
-        key[first:last] = key[first:last][inside]
+        order[first:last] = order[first:last].take(inside)
+        key[first:last] = key[first:last].take(inside)
     return order, key
 
 
@@ -149,7 +149,7 @@ def _inferred(
     """
     last = np.full(runs, OPEN)
     np.maximum.at(last, run, end_ns)
-    final = np.flatnonzero((end_ns == last[run]) & (end_ns != OPEN))
+    final = np.flatnonzero((end_ns == last.take(run)) & (end_ns != OPEN))
     final = final[np.argsort(-2 * depth[final] + error[final], kind="stable")]
     outcome = np.full(runs, Outcome.ABANDONED, np.uint8)
     outcome[run[final]] = np.where(error[final], Outcome.FAILURE, Outcome.SUCCESS)

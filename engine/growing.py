@@ -234,5 +234,5 @@ def _counts(
     for side, ending in np.ndindex(HALVES, OUTCOMES):
         at = np.bincount(end_node[(half == side) & (outcome == ending)], minlength=size.size)
         np.cumsum(at, out=running[1:])
-        through[side, ending] = running[past] - running[:-1]
+        through[side, ending] = running.take(past) - running[:-1]
     return through, np.bincount(end_node, minlength=size.size).astype(np.int32)

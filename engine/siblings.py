@@ -42,14 +42,14 @@ def compare_siblings(tree: Tree, support: Nodes) -> Comparison:
     nodes = support.size
     successes = tree.through[:, Outcome.SUCCESS].sum(axis=0, dtype=np.int32)
     child = np.flatnonzero((tree.token >= 0) & (tree.token != tree.mark))
-    parent = tree.parent[child]
-    went_on = np.bincount(parent, weights=support[child], minlength=nodes).astype(np.int32)
-    child = child[support[child] < went_on[parent]]  # an only child has nothing to be compared with
-    parent = tree.parent[child]
-    won_on = np.bincount(parent, weights=successes[child], minlength=nodes).astype(np.int32)
+    runs, parent = support.take(child), tree.parent.take(child)
+    went_on = np.bincount(parent, weights=runs, minlength=nodes).astype(np.int32)
+    compared = runs < went_on.take(parent)  # an only child has nothing to be compared with
+    child, parent = child[compared], parent[compared]
+    won_on = np.bincount(parent, weights=successes.take(child), minlength=nodes).astype(np.int32)
     sibling_support, sibling_successes = np.zeros(nodes, np.int32), np.zeros(nodes, np.int32)
-    sibling_support[child] = went_on[parent] - support[child]
-    sibling_successes[child] = won_on[parent] - successes[child]
+    sibling_support[child] = went_on.take(parent) - support.take(child)
+    sibling_successes[child] = won_on.take(parent) - successes.take(child)
     tested = child[(support[child] >= MIN_SUPPORT) & (sibling_support[child] >= MIN_SUPPORT)]
     own, won, others, others_won = (
         counts[tested].astype(np.int64) for counts in (support, successes, sibling_support, sibling_successes)
