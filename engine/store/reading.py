@@ -52,8 +52,9 @@ def agents(db: sqlite3.Connection, tenant: str, window: Window, now_ns: int) -> 
     asked = {"tenant": tenant_number(db, tenant), **scope(window, now_ns)}
     ended = Counter({tuple(key): count for *key, count in db.execute(_ENDED, asked)})
     live = Counter({tuple(key): count for *key, count in db.execute(_STILL_LIVE, asked)})
+    ended -= live
     return [
-        AgentSummary(tenant, name, *_totals(no, ended - live, live), *ever)
+        AgentSummary(tenant, name, *_totals(no, ended, live), *ever)
         for no, name, *ever in db.execute(_EVER, asked)
     ]
 
