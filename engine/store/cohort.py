@@ -80,11 +80,10 @@ def _latest(found: Joined, max_runs: int) -> Joined:
 
 
 def _vocabulary(
-    db: sqlite3.Connection, tenant: int, number: NDArray[np.intp]
+    db: sqlite3.Connection, tenant: int, number: NDArray[np.int32]
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
     """The signatures that occur, in order of their text, and each fold's index into them."""
-    is_used = np.zeros(int(number.max(initial=0)) + 1, np.bool_)
-    is_used[number] = True
+    is_used = np.bincount(number, minlength=1) > 0
     is_used[0] = False
     texts = db.execute(
         "SELECT signature, number FROM signatures WHERE tenant = ?"
@@ -93,4 +92,4 @@ def _vocabulary(
     ).fetchall()
     code = np.full(len(is_used), -1, np.int32)
     code[[number for _, number in texts]] = np.arange(len(texts))
-    return tuple(text for text, _ in texts), code[number]
+    return tuple(text for text, _ in texts), code.take(number, mode="clip")

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.paths import Fold, half
+from engine.paths import MAX_TOKENS, Fold, half
 from engine.runs import Run
 
 MAX_SIGNATURES = 2**24 - 2
@@ -22,7 +22,7 @@ _NAMES = msgspec.json.Decoder(tuple[str | None, ...])
 class PackedPaths(NamedTuple):
     """Many paths as columns: signature number and count of each fold, then what each run has."""
 
-    number: NDArray[np.intp]
+    number: NDArray[np.int32]
     repeats: NDArray[np.uint8]
     offset: NDArray[np.int64]
     outcome: NDArray[np.uint8]
@@ -57,7 +57,7 @@ def unpack_paths(blob: bytes) -> PackedPaths:
     offset[1:] = ends - np.arange(len(ends))
     two = np.uint8(3)
     return PackedPaths(
-        folds.astype(np.intp) >> 8,
+        (folds >> np.uint32(8)).view(np.int32),
         folds.astype(np.uint8),
         offset,
         kind & two,
@@ -72,8 +72,10 @@ def without_last(blob: bytes) -> bytes:
     >>> without_last(bytes.fromhex("12ffffff" "0301000001ffffff")).hex()
     '12ffffff'
     """
-    ends = np.flatnonzero(np.frombuffer(blob, "<u4") >= _END)
-    return blob[: 4 * int(ends[-2] + 1)] if len(ends) > 1 else b""
+    longest = 4 * (MAX_TOKENS + 2)
+    before = np.flatnonzero(np.frombuffer(blob[-longest - 4 : -4], "<u4") >= _END)
+    kept = max(0, len(blob) - longest - 4) + 4 * int(before[-1] + 1) if len(before) else 0
+    return blob[:kept]
 
 
 def pack_names(run: Run) -> str:
