@@ -242,7 +242,8 @@ def build(cohort: Cohort, paths: Paths, now_ns: int, max_nodes: int = MAX_NODES)
 
 
 def _chosen(values: tuple[Any, ...], flags: Flags) -> tuple[Any, ...]:
-    return values if flags.all() else tuple(compress(values, flags.tolist()))
+    count = int(flags.sum())
+    return values[:count] if flags[:count].all() else tuple(compress(values, flags.tolist()))
 
 
 def _totals(paths: Paths, tree: Tree, support: Nodes, bounded: bool) -> Totals:
