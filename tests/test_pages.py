@@ -23,7 +23,7 @@ from dashboard import urls
 from dashboard.app import Settings, create_app, find_page, serve, show
 from dashboard.caching import BytesCache
 from dashboard.pages import behaviour as map_page
-from dashboard.pages.home import ASKED
+from dashboard.pages.home import ASKED, SHOWN
 from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine.builder import Maps, Ready, Request, load
@@ -118,6 +118,16 @@ def test_home_tells_a_failed_map_from_one_that_it_did_not_ask_for() -> None:
     page = settled(Service(store, maps, lambda: NOW_NS, frozen=True), "/")
     maps.close()
     assert page.stamp.split("|") == ["0", "failed", *["0"] * (ASKED - 2), "on its map", "on its map"]
+
+
+def test_home_lists_the_agents_with_most_runs_and_counts_the_rest() -> None:
+    runs = [make_run(f"r{n}", "tool:a", agent=f"agent {n:03}") for n in range(SHOWN + 2)]
+    runs.append(make_run("more", "tool:a", agent=f"agent {SHOWN + 1:03}"))
+    said = text(settled(service_of(runs), "/").body)
+    assert f"agent {SHOWN + 1:03}" in said
+    assert f"agent {SHOWN - 2:03}" in said
+    assert f"agent {SHOWN:03}" not in said
+    assert "2 more agents, with fewer runs: find one by its name, above." in said
 
 
 def failing_for(agent: str) -> Callable[[Request, Store, int], Any]:

@@ -25,6 +25,8 @@ _WHY = {
 }
 ASKED = 12
 """Maps requested for the list: those of the agents with most runs."""
+SHOWN = 100
+"""Agents listed: those with most runs; a browser takes a minute over 10,000 rows."""
 
 HEADS = (
     ("Agent", ""),
@@ -44,6 +46,7 @@ def layout(service: Service, look: Look) -> Page:
     lines = queries.overview(service.store, service.tenant, now_ns)
     if not lines:
         return Page("Agents", states.first_use(), stamp="none")
+    lines, more = lines[:SHOWN], len(lines) - SHOWN
     forks = [_forks(service, line) if place < ASKED else NOT_ASKED for place, line in enumerate(lines)]
     table = html.Table(
         [
@@ -53,7 +56,9 @@ def layout(service: Service, look: Look) -> Page:
         ],
         className="rates agents",
     )
-    body = html.Div([html.H1("Agents"), html.Section(table, className="card scroll")])
+    rest = f"{words.count(more, 'more agent')}, with fewer runs: find one by its name, above."
+    listed = [table, html.P(rest, className="dim")] if more > 0 else table
+    body = html.Div([html.H1("Agents"), html.Section(listed, className="card scroll")])
     return Page("Agents", body, waiting=BUILDING in forks, stamp="|".join(forks))
 
 
