@@ -39,7 +39,7 @@ WORKERS: Final = 2
 FAILURE_S: Final = 10.0
 """A failed build is reported for this long before a reader's question requests it again."""
 MEMO: Final = 16
-"""Values kept unpickled: those asked for last."""
+"""Values kept unpickled, those asked for last; and failures remembered, the latest."""
 LAYOUT: Final = 1
 """Part of every key: counts up when a cached value changes shape."""
 
@@ -189,6 +189,11 @@ class Maps:
         with self._wake:
             failed = self._recent_failure(key)
             waiting = key in self._wanted
+            if not waiting:
+                # A build may have ended since the cache was asked.
+                ready = self._cached(key)
+                if ready is not None and not ready.stale:
+                    return ready
             if not (waiting or failed or self._closed):
                 self._request(key, request)
         return ready or failed or (Building() if waiting else Absent())
@@ -248,6 +253,8 @@ class Maps:
             with self._wake:
                 if failed is not None:
                     self._failed[key] = (self._wall_ns(), failed)
+                    while len(self._failed) > MEMO:
+                        del self._failed[next(iter(self._failed))]
                 self._wanted.pop(key, None)
 
     def _attempt(self, key: str, request: Request) -> Failed | None:
@@ -257,10 +264,13 @@ class Maps:
                 if mine:
                     self._keep(key, self._build(request, self._store, self._now_ns()))
         except ForkmapError as error:
-            return Failed(str(error), error)
+            return Failed(str(error), error.with_traceback(None))
         except Exception as error:  # noqa: BLE001 - told to whoever waits
             _log.exception("building %s failed", key)
-            return Failed(f"The {request.what} could not be built: {type(error).__name__}: {error}", error)
+            return Failed(
+                f"The {request.what} could not be built: {type(error).__name__}: {error}",
+                error.with_traceback(None),
+            )
         return None
 
     def _keep(self, key: str, value: object) -> None:

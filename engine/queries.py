@@ -115,8 +115,10 @@ class AgentLine(NamedTuple):
 
 def overview(store: Store, tenant: str, now_ns: int, window: Window = DEFAULT_WINDOW) -> list[AgentLine]:
     """Every agent of the tenant; those with runs in the window first, largest first."""
+    # Two questions, between which runs may come or move: who is in one answer only is left out.
+    ever = store.agents(tenant, ALL_TIME, now_ns)
     inside = {summary.agent: summary for summary in store.agents(tenant, window, now_ns)}
-    lines = [AgentLine(inside[summary.agent], summary) for summary in store.agents(tenant, ALL_TIME, now_ns)]
+    lines = [AgentLine(inside[summary.agent], summary) for summary in ever if summary.agent in inside]
     return sorted(
         lines, key=lambda line: (-line.window.completed, -line.all_time.completed, line.window.agent)
     )

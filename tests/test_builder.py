@@ -136,6 +136,32 @@ def test_after_300_seconds_the_stale_value_is_served_while_its_successor_is_buil
     assert len(workshop.started) == 2
 
 
+def test_a_build_that_ends_while_a_reader_asks_is_not_built_again(workshop: Workshop, clock: Clock) -> None:
+    class Slow(DictCache):
+        """Answers as it stood before a build that ends while it is asked."""
+
+        def get(self, key: str) -> bytes | None:  # type: ignore[override]
+            found = super().get(key)
+            if found is None and workshop.started and not workshop.gate.is_set():
+                workshop.gate.set()
+                until(lambda: (key in self and not maker._wanted) or None, bool)
+            return found
+
+    maker = Maps(STORE, Slow(), lambda: 7, wall_ns=clock, build=workshop)
+    assert maker.get(AGENT) == Absent()
+    until(lambda: bool(workshop.started) or None, bool)
+    assert isinstance(maker.get(AGENT), Ready)
+    assert len(workshop.started) == 1
+    maker.close()
+
+
+def test_only_so_many_failures_are_remembered(maps: Maps, workshop: Workshop) -> None:
+    workshop.gate.set()
+    for number in range(builder.MEMO + 5):
+        until(partial(maps.get, Cohort("default", "nobody", Window(number, None))), Failed)
+    assert len(maps._failed) == builder.MEMO
+
+
 def test_two_build_at_a_time_and_one_key_only_once(maps: Maps, workshop: Workshop) -> None:
     cohorts = [AGENT._replace(agent=name) for name in "abcd"]
     for _ in range(3):

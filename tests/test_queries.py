@@ -7,7 +7,8 @@ import pytest
 from engine import queries
 from engine.errors import UnknownAgentError, UnknownRunError
 from engine.queries import Example, Found
-from engine.runs import ALL_TIME, Cohort, Outcome
+from engine.runs import ALL_TIME, Cohort, Outcome, Window
+from engine.store import AgentSummary
 from tests.memory_store import DAY_NS, NOW_NS, MemoryStore, corpus, make_run
 
 COHORT = Cohort("default", "support-agent")
@@ -34,6 +35,23 @@ def test_the_overview_lists_every_agent_those_with_recent_runs_first() -> None:
         ("small", 1, 1, True),
         ("old", 0, 9, False),
     ]
+
+
+class Changing(MemoryStore):
+    """Has its agents only the first, or only the second time it is asked."""
+
+    turn, asked = 1, 0
+
+    def agents(self, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:
+        self.asked += 1
+        return super().agents(tenant, window, now_ns) if self.asked == self.turn else []
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_an_agent_that_comes_or_goes_between_two_questions_is_left_out(turn: int) -> None:
+    store = Changing(corpus())
+    store.turn = turn
+    assert queries.overview(store, "default", NOW_NS) == []
 
 
 def test_a_map_is_built_from_the_store(store: MemoryStore) -> None:
