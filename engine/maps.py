@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engine.bounding import bound, in_map_order, kept_ancestor
 from engine.growing import Flags, Floats, Nodes, Tree, by_depth, grow, sizes
-from engine.overlay import overlay
+from engine.overlay import count_below, standing
 from engine.paths import Paths, Token
 from engine.runs import Cohort, Outcome, Source
 from engine.siblings import compare_siblings
@@ -83,6 +83,10 @@ class BehaviourMap:
         ``member_kept``), and its outcome.
     member_kept : bool, shape (completed runs,)
         Whether the member's own node was kept.
+    live_run_ids : tuple of str, length live runs
+        The runs that are still going.
+    live_node : int64, shape (live runs,)
+        Where each of them stands.
     tested, impossible : int
         Children compared with their siblings; of these, how many had siblings under 25 %.
     """
@@ -116,6 +120,8 @@ class BehaviourMap:
     member_node: Nodes
     member_outcome: NDArray[np.uint8]
     member_kept: Flags
+    live_run_ids: tuple[str, ...]
+    live_node: Ints
     totals: Totals
     tested: int
     impossible: int
@@ -205,6 +211,7 @@ def build(cohort: Cohort, paths: Paths, now_ns: int, max_nodes: int = MAX_NODES)
     parent = np.where(tree.parent[order] >= 0, place[tree.parent[order]], np.int32(-1))
     completed = paths.outcome < Outcome.UNKNOWN
     size = sizes(parent, by_depth(depth))
+    live_node = standing(tree, parent, tree.token[order])
     return BehaviourMap(
         cohort=cohort,
         now_ns=now_ns,
@@ -218,7 +225,7 @@ def build(cohort: Cohort, paths: Paths, now_ns: int, max_nodes: int = MAX_NODES)
         abandoned=outcomes[Outcome.ABANDONED],
         ended=tree.ended[order],
         went_on=comparison.went_on[order],
-        live=overlay(tree, parent, tree.token[order], size),
+        live=count_below(live_node, size),
         low=low,
         high=high,
         sibling_support=comparison.sibling_support[order],
@@ -235,6 +242,8 @@ def build(cohort: Cohort, paths: Paths, now_ns: int, max_nodes: int = MAX_NODES)
         member_node=place[kept_ancestor(tree.parent, kept, tree.end_node)],
         member_outcome=paths.outcome[completed],
         member_kept=kept[tree.end_node],
+        live_run_ids=_chosen(paths.run_ids, ~completed),
+        live_node=live_node,
         totals=_totals(paths, tree, support, bounded=bool(not kept.all())),
         tested=comparison.tested,
         impossible=comparison.impossible,

@@ -9,33 +9,41 @@ import numpy as np
 from engine.growing import Ints, Nodes, Tree
 
 
-def overlay(tree: Tree, parent: Nodes, token: Nodes, size: Nodes) -> Nodes:
-    """Live runs at or below each node of a map: each stands where its path leaves the map.
+def count_below(node: Ints, size: Nodes) -> Nodes:
+    """How many of some runs stand at or below each node of a map.
+
+    Parameters
+    ----------
+    node : ndarray of int, shape (runs,)
+        Where each run stands.
+    size : int32, shape (nodes,)
+        Size of every node's subtree.
+    """
+    at = np.bincount(node, minlength=size.size)
+    running = np.zeros(at.size + 1, np.int32)
+    np.cumsum(at, out=running[1:])
+    here = np.arange(at.size)
+    below: Nodes = running[here + size] - running[here]
+    return below
+
+
+def standing(tree: Tree, parent: Nodes, token: Nodes) -> Ints:
+    """Where each live run stands: the deepest node of a map on its path.
+
+    The last token of a live path is open, so a higher bucket will do. All paths go down
+    together, a level at a time, by look-ups in the sorted (parent, token) pairs. Tokens of one
+    signature are numbered by bucket, so the next pair not below the wanted one is the lowest
+    bucket that is there.
 
     Parameters
     ----------
     tree : Tree
         Holds the live paths and the token table.
-    parent, token, size : int32, shape (nodes,)
+    parent, token : int32, shape (nodes,)
         The map's nodes, in its pre-order.
     """
     if not tree.live_length.size:
-        return np.zeros(parent.size, np.int32)
-    at = np.bincount(_standing(tree, parent, token), minlength=parent.size)
-    running = np.zeros(at.size + 1, np.int32)
-    np.cumsum(at, out=running[1:])
-    here = np.arange(at.size)
-    live: Nodes = running[here + size] - running[here]
-    return live
-
-
-def _standing(tree: Tree, parent: Nodes, token: Nodes) -> Ints:
-    """Deepest node on each live path; its last token is open, so a higher bucket will do.
-
-    All paths go down together, a level at a time, by look-ups in the sorted (parent, token)
-    pairs. Tokens of one signature are numbered by bucket, so the next pair not below the wanted
-    one is the lowest bucket that is there.
-    """
+        return np.zeros(0, np.int64)
     length = tree.live_length
     width = len(tree.tokens) + 1
     family = np.cumsum([one.signature != other.signature for one, other in pairwise(tree.tokens)])

@@ -92,6 +92,11 @@ def test_live_runs_are_laid_over_and_an_open_step_stands_at_a_later_bucket() -> 
     behaviour = map_of(("abbb", "s", 1), ("ac", "s", 1), ("ab", "-", 1), ("az", "-", 1), ("", "-", 1))
     assert drawn(behaviour)[1:] == ["  a 2/2", "    b×3-5 1/1", "    c 1/1"]
     assert behaviour.live.tolist() == [3, 2, 1, 0]
+    assert dict(zip(behaviour.live_run_ids, behaviour.live_node.tolist(), strict=True)) == {
+        "r2": 2,
+        "r3": 1,
+        "r4": 0,
+    }
 
 
 def test_keys_are_the_same_in_every_build_whatever_else_is_there() -> None:
