@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from engine.bounding import bound, in_map_order, kept_ancestor
-from engine.growing import Flags, Floats, Nodes, Tree, by_depth, grow, sizes
+from engine.growing import Flags, Floats, Ints, Nodes, Tree, by_depth, grow, sizes
 from engine.overlay import count_below, standing
 from engine.paths import Paths, Token
 from engine.runs import Cohort, Outcome, Source
@@ -251,8 +250,10 @@ def build(cohort: Cohort, paths: Paths, now_ns: int, max_nodes: int = MAX_NODES)
 
 
 def _chosen(values: tuple[Any, ...], flags: Flags) -> tuple[Any, ...]:
-    count = int(flags.sum())
-    return values[:count] if flags[:count].all() else tuple(compress(values, flags.tolist()))
+    chosen = np.flatnonzero(flags)
+    if chosen.size and chosen[-1] == chosen.size - 1:
+        return values[: chosen.size]
+    return tuple(values[index] for index in chosen.tolist())
 
 
 def _totals(paths: Paths, tree: Tree, support: Nodes, bounded: bool) -> Totals:
