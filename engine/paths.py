@@ -24,6 +24,8 @@ MAX_TOKENS = 64
 """Tokens a path holds before it is cut."""
 MAX_NAME_BYTES = 160
 """UTF-8 bytes of a name."""
+MAX_ID_BYTES = 256
+"""UTF-8 bytes of a run id or a ticket."""
 MARK = "…"
 """Stands where a path was cut."""
 
@@ -64,6 +66,23 @@ def clean_name(text: str) -> str:
     name = replace_controls(text.strip())
     cut = name.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
     return cut.rstrip() or "?"
+
+
+def identifier(text: str) -> str:
+    """A run id or ticket as it is kept: a long one is cut to 256 bytes, the last a digest of the whole.
+
+    Doing it twice changes nothing, so what is looked up may be given whole or as it is kept.
+
+    >>> identifier("r-17")
+    'r-17'
+    >>> identifier("é" * 200)[109:]
+    'é…cad5a9c16b6cbbb8966421655e70a46b'
+    """
+    data = text.encode(errors="replace")
+    if len(data) <= MAX_ID_BYTES:
+        return text
+    tail = f"…{blake2b(data, digest_size=16).hexdigest()}"
+    return data[: MAX_ID_BYTES - len(tail.encode())].decode(errors="ignore") + tail
 
 
 class Token(NamedTuple):

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal, NamedTuple
 import msgspec
 
 from engine.conventions import Evaluation, Kind, session
+from engine.paths import identifier
 from engine.placing import Placed, place
 from engine.spans import Span, Status
 from engine.steps import Step as Step
@@ -132,7 +133,7 @@ class ReadingSettings(msgspec.Struct, frozen=True):
         Counts up when this code makes other runs or paths of the same spans.
     """
 
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     run_key: RunKey = "session"
     evaluation: Evaluation = Evaluation()
 
@@ -173,7 +174,7 @@ def run_key(spans: Iterable[Span], by: RunKey = "session") -> str:
         named = [(*name, span) for span in found if (name := session(span)) is not None]
         if named:
             return min(named, key=lambda item: (item[0], item[2].start_ns, item[2].span_id, item[1]))[1]
-    return found[0].trace_id
+    return identifier(found[0].trace_id)
 
 
 def assemble(

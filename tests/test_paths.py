@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.paths import CUT, Fold, Token, bucket, clean_name, fold, path_text
+from engine.paths import CUT, Fold, Token, bucket, clean_name, fold, identifier, path_text
 
 
 def test_equal_neighbours_fold_into_one_token() -> None:
@@ -61,6 +61,18 @@ def test_names_are_cut_at_160_bytes_without_splitting_a_character() -> None:
 
 def test_control_characters_and_lone_surrogates_are_replaced() -> None:
     assert clean_name("a\x00b\x1bc\ud800d") == "a\ufffdb\ufffdc\ufffdd"
+
+
+@given(st.text(), st.integers(1, 300))
+def test_an_identifier_is_bounded_and_the_same_when_made_twice(text: str, times: int) -> None:
+    kept = identifier(text * times)
+    assert identifier(kept) == kept
+    assert len(kept.encode()) <= 256
+    assert len((text * times).encode()) > 256 or kept == text * times
+
+
+def test_identifiers_that_differ_far_behind_stay_two() -> None:
+    assert identifier("a" * 300 + "b") != identifier("a" * 300 + "c")
 
 
 @given(st.text())

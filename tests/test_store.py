@@ -484,6 +484,25 @@ def test_a_run_is_found_by_its_id_its_trace_or_its_ticket(store: Store) -> None:
     assert store.find("default", "nothing") == []
 
 
+def test_a_run_whose_names_are_long_is_kept_declared_and_found_by_them(store: Store) -> None:
+    long = "é" * 2_000_000
+    more = {"session.id": long + "1", "forkmap.ticket": long + "t", "service.version": long}
+    named = {"service.name": long}
+    store.append("default", [msgspec.structs.replace(call("t", 1, more=more), resource=named)])
+    store.append("default", [msgspec.structs.replace(call("u", 1, more=more | {"session.id": long + "2"}))])
+    store.declare("default", [Declaration(long + "1", Outcome.FAILURE, NOW)])
+
+    run = store.run("default", long + "1")
+    assert run.outcome == Outcome.FAILURE
+    assert [len(str(text).encode()) for text in (run.run_id, run.ticket, run.version, run.agent)] == [
+        *(255, 255),
+        *(160, 160),
+    ]
+    assert store.find("default", long + "1") == store.find("default", run.run_id) == [run.run_id]
+    assert store.spans("default", long + "1") == store.spans("default", run.run_id)
+    assert len({*store.find("default", long + "t")}) == 2
+
+
 def test_a_store_may_have_a_clock_of_its_own(store: Store) -> None:
     assert store.clock_ns() is None
     store.set_clock(NOW)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.paths import CUT, Fold
+from engine.paths import CUT, Fold, identifier
 from engine.runs import ALL_TIME, Cohort, Declaration, Outcome, Run, Source, Step
 from engine.spans import Event, Span, Status
 from engine.store import Appended, Store
@@ -44,7 +44,7 @@ def test_any_text_is_an_id_a_name_and_a_value(store: Store, text: str) -> None:
     assert store.spans(text, text) == [span]
     assert store.run(text, text).outcome == Outcome.FAILURE
     [summary] = store.agents(text, ALL_TIME, NOW)
-    assert store.paths(Cohort(text, summary.agent, ALL_TIME), NOW).run_ids == (text,)
+    assert store.paths(Cohort(text, summary.agent, ALL_TIME), NOW).run_ids == (identifier(text),)
 
 
 def test_a_lone_surrogate_becomes_the_replacement_character_in_data_and_questions(store: Store) -> None:

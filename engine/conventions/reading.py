@@ -13,7 +13,7 @@ from engine.conventions import table
 from engine.conventions.outcomes import Evaluation, declared
 from engine.conventions.table import Kind
 from engine.conventions.values import first, first_tokens, text, word
-from engine.paths import clean_name, replace_controls
+from engine.paths import clean_name, identifier, replace_controls
 from engine.spans import Span, Status
 
 _ID = re.compile(
@@ -109,11 +109,11 @@ def read(span: Span, evaluation: Evaluation = _NO_EVALUATION) -> Reading:
         _agent(kind, name, wrapper, attributes),
         _root_agent(span),
         wrapper,
-        first(attributes, table.VERSION_KEYS) or first(resource, table.VERSION_KEYS),
+        _given(table.VERSION_KEYS, attributes, resource),
         ticket,
         rank,
-        first(resource, table.SERVICE_NAME_KEYS) or first(attributes, table.SERVICE_NAME_KEYS),
-        first(resource, table.SERVICE_VERSION_KEYS) or first(attributes, table.SERVICE_VERSION_KEYS),
+        _given(table.SERVICE_NAME_KEYS, resource, attributes),
+        _given(table.SERVICE_VERSION_KEYS, resource, attributes),
         _status(span),
         outcome[1] if outcome else None,
         outcome[0] if outcome else 0,
@@ -138,9 +138,9 @@ def ranked(span: Span, keys: table.Keys) -> tuple[int, str] | None:
     """
     for rank, (key, _) in enumerate(keys):
         if (value := span.attributes.get(key)) is not None and (found := text(value)):
-            return rank, replace_controls(found)
+            return rank, identifier(replace_controls(found))
     found = text(span.resource.get(keys[0][0]))
-    return (0, replace_controls(found)) if found else None
+    return (0, identifier(replace_controls(found))) if found else None
 
 
 def is_id(name: str) -> bool:
@@ -189,6 +189,12 @@ def _agent(kind: Kind, name: str, wrapper: bool, attributes: Mapping[str, Any]) 
         return clean_name(found)
     workflow = first(attributes, table.WORKFLOW_KEYS)
     return clean_name(workflow) if workflow and not is_id(workflow) else None
+
+
+def _given(keys: table.Keys, *places: Mapping[str, Any]) -> str | None:
+    """A name from the first of the places that has one."""
+    found = next((name for place in places if (name := first(place, keys))), None)
+    return None if found is None else clean_name(found)
 
 
 def _root_agent(span: Span) -> str | None:

@@ -11,6 +11,7 @@ from engine.ingest.attributes import attributes
 from engine.ingest.documents import lines
 from engine.ingest.scalars import cut, scrub, time_ns
 from engine.ingest.source import Found, Refused, Source
+from engine.paths import replace_controls
 from engine.runs import Declaration, Outcome
 from engine.spans import Event, Span, Status
 
@@ -97,7 +98,10 @@ def _outcome(value: Mapping[str, Any]) -> Declaration:
     outcome = OUTCOMES.get(name.lower())
     if outcome is None:
         raise InputError(f"outcome {cut(name, 60)!r} is none of {', '.join(OUTCOMES)}")
-    return Declaration(_id(value, "run"), Outcome[outcome.upper()], _time(value, "time"), _text(value, "by"))
+    run = replace_controls(_text(value, "run").strip())
+    if not run:
+        raise InputError("run is missing")
+    return Declaration(run, Outcome[outcome.upper()], _time(value, "time"), _text(value, "by"))
 
 
 def _id(value: Mapping[str, Any], name: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
+from engine.paths import identifier
 from engine.runs import Declaration
 from engine.spans import Span
 from engine.store import Appended
@@ -99,7 +100,10 @@ def touch(db: sqlite3.Connection, traces: Iterable[int]) -> None:
 
 def declare(db: sqlite3.Connection, tenant: int, declarations: Iterable[Declaration]) -> Appended:
     """Write declarations; the traces of a run that is already known are marked."""
-    rows = [(tenant, plain(d.run_id), d.outcome, bounded(d.time_ns), plain(d.by)) for d in declarations]
+    rows = [
+        (tenant, identifier(plain(d.run_id)), d.outcome, bounded(d.time_ns), plain(d.by))
+        for d in declarations
+    ]
     new = 0
     for row in rows:
         fresh = db.execute(

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 from engine.errors import UnknownRunError
+from engine.paths import identifier
 from engine.runs import Cohort, Outcome, Run, Source, Window
 from engine.spans import Span
 from engine.store import AgentSummary, RunRow
@@ -39,8 +40,8 @@ ORDER BY start_ns DESC, no DESC LIMIT :limit"""
 
 _NAMED = """
 SELECT run_id FROM runs WHERE no IN (
-    SELECT no FROM runs WHERE tenant = :tenant AND run_id IN (:wanted, :bare, :dashed)
-    UNION SELECT no FROM runs WHERE tenant = :tenant AND ticket = :wanted
+    SELECT no FROM runs WHERE tenant = :tenant AND run_id IN (:kept, :bare, :dashed)
+    UNION SELECT no FROM runs WHERE tenant = :tenant AND ticket = :kept
     UNION SELECT run FROM traces WHERE tenant = :tenant AND trace_id IN (:wanted, :bare, :dashed))
 ORDER BY start_ns DESC, no DESC"""
 
@@ -101,7 +102,7 @@ def run(db: sqlite3.Connection, tenant: str, run_id: str) -> Run:
     row = db.execute(
         "SELECT r.run_id, a.name, version, ticket, start_ns, last_ns, outcome, source, steps"
         " FROM runs r JOIN agents a ON a.no = r.agent WHERE r.tenant = ? AND run_id = ?",
-        (tenant_number(db, tenant), plain(run_id)),
+        (tenant_number(db, tenant), identifier(plain(run_id))),
     ).fetchone()
     if row is None:
         raise UnknownRunError(f"No run {run_id!r} is in the store.")
@@ -113,7 +114,7 @@ def run(db: sqlite3.Connection, tenant: str, run_id: str) -> Run:
 def spans(db: sqlite3.Connection, tenant: str, run_id: str) -> list[Span]:
     """The spans of a run's traces by start, then trace and span id."""
     number = tenant_number(db, tenant)
-    traces = [] if number is None else traces_of_run(db, number, plain(run_id))
+    traces = [] if number is None else traces_of_run(db, number, identifier(plain(run_id)))
     if not traces:
         raise UnknownRunError(f"No run {run_id!r} is in the store.")
     found = [span for trace in traces for span in spans_of(db, trace)]
@@ -125,5 +126,6 @@ def find(db: sqlite3.Connection, tenant: str, text: str) -> list[str]:
     wanted = plain(text.strip())
     bare = wanted.replace("-", "").lower()
     dashed = "-".join((bare[:8], bare[8:12], bare[12:16], bare[16:20], bare[20:]))
-    asked = {"tenant": tenant_number(db, tenant), "wanted": wanted, "bare": bare, "dashed": dashed}
+    names = {"wanted": wanted, "kept": identifier(wanted), "bare": bare, "dashed": dashed}
+    asked = {"tenant": tenant_number(db, tenant), **names}
     return [run_id for (run_id,) in db.execute(_NAMED, asked)]
