@@ -15,7 +15,7 @@ from dash import ClientsideFunction, Dash, Input, Output, State, html, no_update
 from flask import Flask
 from waitress import serve as listen
 
-from dashboard import ids, routes, security, urls
+from dashboard import callbacks, ids, routes, security, urls
 from dashboard.caching import BytesCache
 from dashboard.components import charts, states
 from dashboard.components.shell import clock, navigation, shell
@@ -104,6 +104,7 @@ def create_app(store: Store, settings: Settings = DEFAULTS) -> Dash:
     _register(app, service)
     routes.register(server, service, cache)
     security.harden(app)
+    callbacks.guard(app)
     return app
 
 

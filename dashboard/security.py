@@ -62,11 +62,11 @@ def harden(app: Dash) -> None:
 
 
 def host_name(host: str) -> str:
-    """A host header without its port.
+    """A host header without its port, in small letters.
 
-    >>> host_name("localhost:8050"), host_name("[::1]:8050"), host_name("evil.example")
+    >>> host_name("LOCALHOST:8050"), host_name("[::1]:8050"), host_name("evil.example")
     ('localhost', '::1', 'evil.example')
     """
     if host.startswith("["):
         return host[1:].partition("]")[0]
-    return host.partition(":")[0]
+    return host.partition(":")[0].lower()

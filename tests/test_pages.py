@@ -329,6 +329,58 @@ def test_the_document_is_in_english_and_names_only_its_own_server(client: FlaskC
 def test_another_host_name_is_refused(client: FlaskClient) -> None:
     assert client.get("/", headers={"Host": "evil.example"}).status_code == 421
     assert client.get("/", headers={"Host": "[::1]:8050"}).status_code == 200
+    assert client.get("/", headers={"Host": "LOCALHOST:8050"}).status_code == 200
+
+
+def selecting(selected: object, search: object = f"?agent={AGENT}") -> bytes:
+    """The request that the browser makes for a selected node."""
+    asked = {
+        "output": "node-panel.children",
+        "outputs": {"id": "node-panel", "property": "children"},
+        "inputs": [{"id": "tree", "property": "selected", "value": selected}],
+        "state": [{"id": "url", "property": "search", "value": search}],
+        "changedPropIds": ["tree.selected"],
+    }
+    return json.dumps(asked).encode()
+
+
+ODD: tuple[object, ...] = (5, True, 1e99, [], {})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *map(selecting, ODD),
+        *(selecting("00ff", search) for search in ODD),
+        *(b"null", b"[]", b"{}", b"", b"\xff", b'{"output": "x"}', b"[" * 100_000),
+        selecting("x").replace(b"tree", b"node-panel"),
+        selecting("x").replace(b'"property": "children"', b'"property": "id"'),
+        selecting("x").replace(b'"id": "url"', b'"id": "stamp"'),
+    ],
+    ids=lambda body: body[:24].decode(errors="replace"),
+)
+def test_what_no_page_asks_is_refused_in_one_line(
+    client: FlaskClient, caplog: pytest.LogCaptureFixture, body: bytes
+) -> None:
+    answer = client.post("/_dash-update-component", data=body, content_type="application/json")
+    assert (answer.status_code, answer.text) == (400, "This is nothing that a page of Forkmap asks.")
+    assert caplog.messages == ["refused with 400: POST '/_dash-update-component'"]
+
+
+def test_what_a_page_asks_is_answered_and_no_more_than_fits(client: FlaskClient) -> None:
+    for key in ("x", None):
+        answer = client.post("/_dash-update-component", data=selecting(key), content_type="application/json")
+        assert answer.status_code in (200, 204)
+    huge = client.post("/_dash-update-component", data=b" " * 1_000_001, content_type="application/json")
+    assert huge.status_code == 413
+
+
+def test_a_script_that_is_not_there_is_refused_in_one_line(
+    client: FlaskClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = client.get("/_dash-component-suites/dash/nope.js")
+    assert (answer.status_code, answer.text) == (404, "No such script is part of Forkmap.")
+    assert caplog.messages == ["refused with 404: GET '/_dash-component-suites/dash/nope.js'"]
 
 
 @pytest.mark.parametrize(
