@@ -79,10 +79,10 @@ class MemoryStore:
             raise UnknownRunError(f"No run {run_id!r} is in this store.")
         return self._runs[run_id]
 
-    def spans(self, tenant: str, run_id: str) -> list[Span]:
+    def spans(self, tenant: str, run_id: str, limit: int | None = None) -> list[Span]:
         return [
             Span(step.trace_id, step.span_id, step.signature, step.start_ns, step.end_ns)
-            for step in self.run(tenant, run_id).steps
+            for step in self.run(tenant, run_id).steps[:limit]
         ]
 
     def runs(

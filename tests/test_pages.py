@@ -22,6 +22,7 @@ from dashboard import app as dashboard_app
 from dashboard import urls
 from dashboard.app import Settings, create_app, find_page, serve, show
 from dashboard.caching import BytesCache
+from dashboard.components import steps
 from dashboard.pages import behaviour as map_page
 from dashboard.pages.home import ASKED, SHOWN
 from dashboard.service import Page, Service
@@ -29,6 +30,7 @@ from dashboard.urls import Look
 from engine.builder import Maps, Ready, Request, load
 from engine.errors import ForkmapError
 from engine.runs import ALL_TIME, SECOND_NS, Cohort, Outcome, Run, View, Window
+from engine.spans import Span
 from engine.store import Store
 from tests.memory_store import DAY_NS, NOW_NS, MemoryStore, corpus, make_run
 
@@ -244,6 +246,22 @@ def test_a_run_shows_its_verdict_its_odds_and_its_steps(service: Service) -> Non
         "5 spans as sent",
     ):
         assert part in said
+
+
+def test_a_long_run_shows_its_first_steps_and_spans() -> None:
+    long = make_run("long", " ".join(f"tool:t{place}" for place in range(1203)))
+    said = text(settled(service_of([long]), "/run?run=long").body)
+    assert "1,203 steps; the first began" in said
+    assert "200 tool t199 +3 min 19 s 500 ms and 1,003 more." in said
+    assert "The first 200 spans as sent; there is more" in said
+
+
+def test_spans_are_shown_as_far_as_there_is_room() -> None:
+    full = {f"key-{place:03}": "x" * 5000 for place in range(100)}
+    sent = [Span("t", f"s{place}", "step", 0, 1, attributes=full) for place in range(150)]
+    said = text(steps.spans(sent))
+    assert "The first 2 spans as sent; there is more" in said
+    assert 480_000 < len(said) < 520_000
 
 
 def test_a_run_marks_its_best_next_step() -> None:

@@ -179,6 +179,7 @@ def test_a_run_comes_back_whole(store: Store) -> None:
         trace_ids=("t",),
     )
     assert store.spans("default", "t") == [root, model, failed]
+    assert store.spans("default", "t", limit=2) == [root, model]
 
 
 def test_a_trace_moves_to_its_session_when_that_is_learnt_late(store: Store) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from dash import html
 from dash.development.base_component import Component
@@ -13,10 +14,23 @@ from dashboard.components import tokens, words
 from engine.runs import Run, Step
 from engine.spans import Span
 
-SPANS = 400
-"""Spans shown of one run."""
+SHOWN = 200
+"""Steps, and spans, shown of one run: its first ones."""
+CHARACTERS = 500_000
+"""Characters of attributes shown of one run."""
 VALUE_CHARACTERS = 4_000
 """Characters shown of one attribute."""
+FRAME_CHARACTERS = 200
+"""What the frame around an attribute counts for."""
+
+
+class Pair(NamedTuple):
+    """An attribute of a span, its resource or one of its events, as text."""
+
+    group: str
+    key: str
+    text: str
+
 
 HEADS = (
     ("#", "number"),
@@ -31,16 +45,19 @@ def steps(run: Run) -> Component:
     """The steps in order; errors are marked."""
     if not run.steps:
         return html.P("This run ended without taking any step.", className="dim")
-    return html.Table(
+    shown = run.steps[:SHOWN]
+    table = html.Table(
         [
             html.Caption(
                 f"{words.count(len(run.steps), 'step')}; the first began {words.utc(run.steps[0].start_ns)}"
             ),
             html.Thead(html.Tr([html.Th(text, scope="col", className=name) for text, name in HEADS])),
-            html.Tbody([_step(place, step, run.start_ns) for place, step in enumerate(run.steps, 1)]),
+            html.Tbody([_step(place, step, run.start_ns) for place, step in enumerate(shown, 1)]),
         ],
         className="rates steps",
     )
+    more = len(run.steps) - len(shown)
+    return html.Div([table, html.P(f"and {more:,} more.", className="dim")]) if more else table
 
 
 def _step(place: int, step: Step, zero_ns: int) -> Component:
@@ -67,17 +84,29 @@ def _tokens(step: Step) -> str:
 
 
 def spans(sent: Sequence[Span]) -> Component:
-    """Every span as it was sent, closed until somebody looks."""
-    shown = [_span(span) for span in sent[:SPANS]]
-    rest = f"; the first {SPANS} are shown" if len(sent) > SPANS else ""
-    summary = html.Summary(f"{words.count(len(sent), 'span')} as sent{rest}")
-    return html.Details([summary, *shown], className="spans")
+    """The spans as they were sent, closed until somebody looks.
+
+    Parameters
+    ----------
+    sent : sequence of Span
+        One more than are shown is enough: it tells that there are more.
+    """
+    shown: list[Component] = []
+    room = CHARACTERS
+    for span in sent[:SHOWN]:
+        pairs = list(_pairs(span, room))
+        room -= sum(map(_size, pairs))
+        shown.append(_span(span, pairs))
+        if room <= 0:
+            break
+    more = len(sent) > len(shown) or room <= 0
+    count = words.count(len(shown), "span")
+    summary = f"The first {count} as sent; there is more" if more else f"{count} as sent"
+    return html.Details([html.Summary(summary), *shown], className="spans")
 
 
-def _span(span: Span) -> Component:
-    groups = {"attributes": span.attributes, "resource": span.resource}
-    events = {f"event {event.name}": event.attributes for event in span.events}
-    lists = [_attributes(name, values) for name, values in (groups | events).items() if values]
+def _span(span: Span, pairs: Sequence[Pair]) -> Component:
+    lists = [_attributes(group, list(inside)) for group, inside in groupby(pairs, lambda pair: pair.group)]
     place = f"span {span.span_id} · trace {span.trace_id} · {span.scope or 'no scope'}"
     about = f"{span.status.name.lower()} · {place}"
     body = lists or [html.P("No attributes.", className="dim")]
@@ -87,11 +116,25 @@ def _span(span: Span) -> Component:
     return html.Details([head, *body], className="span")
 
 
-def _attributes(name: str, values: Mapping[str, Any]) -> Component:
-    pairs = [
-        html.Div([html.Dt(key), html.Dd(html.Pre(_text(value)))]) for key, value in sorted(values.items())
-    ]
-    return html.Section([html.H4(name), html.Dl(pairs, className="attributes")])
+def _pairs(span: Span, room: int) -> Iterator[Pair]:
+    """What a span says, as far as there is room for it."""
+    events = [(f"event {event.name}", event.attributes) for event in span.events]
+    for group, values in [("attributes", span.attributes), ("resource", span.resource), *events]:
+        for key, value in sorted(values.items()):
+            if room <= 0:
+                return
+            pair = Pair(group, key, _text(value))
+            room -= _size(pair)
+            yield pair
+
+
+def _size(pair: Pair) -> int:
+    return len(pair.key) + len(pair.text) + FRAME_CHARACTERS
+
+
+def _attributes(group: str, pairs: Sequence[Pair]) -> Component:
+    lines = [html.Div([html.Dt(pair.key), html.Dd(html.Pre(pair.text))]) for pair in pairs]
+    return html.Section([html.H4(group), html.Dl(lines, className="attributes")])
 
 
 def _text(value: Any) -> str:

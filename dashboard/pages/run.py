@@ -37,7 +37,7 @@ def layout(service: Service, look: Look) -> Page:
         return Page(title, waiting, waiting=True, stamp="building", agent=run.agent)
     now_ns = service.now_ns()
     judged = queries.judge_run(answer.value, run, now_ns, look.next)
-    sent = service.store.spans(service.tenant, run.run_id)
+    sent = service.store.spans(service.tenant, run.run_id, steps.SHOWN + 1)
     body = html.Div(
         [
             _head(run, look, now_ns),

@@ -101,8 +101,8 @@ class Store(Protocol):
             If the tenant holds no span of such a run.
         """
 
-    def spans(self, tenant: str, run_id: str) -> list[Span]:
-        """The spans of the run's traces by start; raises UnknownRunError."""
+    def spans(self, tenant: str, run_id: str, limit: int | None = None) -> list[Span]:
+        """The (first ``limit``) spans of the run's traces by start; raises UnknownRunError."""
 
     def runs(
         self, cohort: Cohort, now_ns: int, limit: int = 100, outcome: Outcome | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from heapq import nsmallest
 from typing import Any
 
 from engine.errors import UnknownRunError
@@ -15,7 +16,7 @@ from engine.store.fitting import plain
 from engine.store.keys import cohort_numbers, tenant_number, traces_of_run
 from engine.store.packing import unpack_steps
 from engine.store.scope import IS_LIVE, scope
-from engine.store.settling import spans_of
+from engine.store.settling import each_span
 
 _ENDED = """
 SELECT a.no, o.value, s.value, (SELECT count(*) FROM runs WHERE agent = a.no AND outcome = o.value
@@ -111,14 +112,18 @@ def run(db: sqlite3.Connection, tenant: str, run_id: str) -> Run:
     return Run(name, agent, version, ticket, start_ns, last_ns, *ended, *unpack_steps(blob))
 
 
-def spans(db: sqlite3.Connection, tenant: str, run_id: str) -> list[Span]:
-    """The spans of a run's traces by start, then trace and span id."""
+def spans(db: sqlite3.Connection, tenant: str, run_id: str, limit: int | None = None) -> list[Span]:
+    """The (first) spans of a run's traces by start, then trace and span id; no others are held."""
     number = tenant_number(db, tenant)
     traces = [] if number is None else traces_of_run(db, number, identifier(plain(run_id)))
     if not traces:
         raise UnknownRunError(f"No run {run_id!r} is in the store.")
-    found = [span for trace in traces for span in spans_of(db, trace)]
-    return sorted(found, key=lambda span: (span.start_ns, span.trace_id, span.span_id))
+    found = (span for trace in traces for span in each_span(db, trace))
+    return sorted(found, key=_began) if limit is None else nsmallest(limit, found, key=_began)
+
+
+def _began(span: Span) -> tuple[int, str, str]:
+    return span.start_ns, span.trace_id, span.span_id
 
 
 def find(db: sqlite3.Connection, tenant: str, text: str) -> list[str]:

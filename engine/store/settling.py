@@ -8,7 +8,7 @@ there. So appending goes on meanwhile, and two processes may settle at once.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from engine.runs import Declaration, Outcome, ReadingSettings, Run, assemble, run_key
@@ -76,9 +76,14 @@ def _touched(db: sqlite3.Connection, tenant: int) -> dict[int, list[Span]]:
 
 def spans_of(db: sqlite3.Connection, trace: int) -> list[Span]:
     """The spans of one trace, in no order that means anything."""
+    return list(each_span(db, trace))
+
+
+def each_span(db: sqlite3.Connection, trace: int) -> Iterator[Span]:
+    """The spans of one trace, one at a time."""
     (trace_id,) = db.execute("SELECT trace_id FROM traces WHERE no = ?", (trace,)).fetchone()
-    rows = db.execute("SELECT span_id, body FROM spans WHERE trace = ?", (trace,)).fetchall()
-    return [unpack_span(trace_id, span_id, body) for span_id, body in rows]
+    for span_id, body in db.execute("SELECT span_id, body FROM spans WHERE trace = ?", (trace,)):
+        yield unpack_span(trace_id, span_id, body)
 
 
 def _run_id(db: sqlite3.Connection, trace: int) -> str | None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
-from engine.errors import StoreError
+from engine.errors import UnwritableStoreError
 from engine.paths import Paths
 from engine.runs import READ_AS_IS, Cohort, Declaration, Outcome, ReadingSettings, Run, Window
 from engine.spans import Span
@@ -40,7 +40,7 @@ T = TypeVar("T")
 class SQLiteStore:
     """A :class:`engine.store.Store` in one SQLite file; made by :func:`open_store`.
 
-    A store that may not be written to is read as it was last settled.
+    A store that may not be written to, or has no room to be, is read as it was last settled.
     """
 
     def __init__(
@@ -76,6 +76,11 @@ class SQLiteStore:
             again = settling.read_batch(db, number, self.reading_settings)
             return settling.write_batch(db, number, again) if again else set()
 
+    def _settle_if_possible(self, tenant: str) -> None:
+        """Settle before reading; where nothing can be written the answer is as last settled."""
+        with suppress(UnwritableStoreError):
+            self.settle(tenant)
+
     def read_anew(self) -> None:
         """Let all spans be folded again if they were read with other settings, or by another version."""
         fingerprint = self.reading_settings.fingerprint()
@@ -85,34 +90,34 @@ class SQLiteStore:
 
     def agents(self, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:
         """See :meth:`engine.store.Store.agents`."""
-        self.settle(tenant)
+        self._settle_if_possible(tenant)
         return self._read(reading.agents, tenant, window, now_ns)
 
     def paths(self, cohort: Cohort, now_ns: int, max_runs: int = MAX_RUNS) -> Paths:
         """See :meth:`engine.store.Store.paths`."""
-        self.settle(cohort.tenant)
+        self._settle_if_possible(cohort.tenant)
         return self._read(read_paths, cohort, now_ns, max_runs)
 
     def run(self, tenant: str, run_id: str) -> Run:
         """See :meth:`engine.store.Store.run`."""
-        self.settle(tenant)
+        self._settle_if_possible(tenant)
         return self._read(reading.run, tenant, run_id)
 
-    def spans(self, tenant: str, run_id: str) -> list[Span]:
+    def spans(self, tenant: str, run_id: str, limit: int | None = None) -> list[Span]:
         """See :meth:`engine.store.Store.spans`."""
-        self.settle(tenant)
-        return self._read(reading.spans, tenant, run_id)
+        self._settle_if_possible(tenant)
+        return self._read(reading.spans, tenant, run_id, limit)
 
     def runs(
         self, cohort: Cohort, now_ns: int, limit: int = 100, outcome: Outcome | None = None
     ) -> list[RunRow]:
         """See :meth:`engine.store.Store.runs`."""
-        self.settle(cohort.tenant)
+        self._settle_if_possible(cohort.tenant)
         return self._read(reading.runs, cohort, now_ns, limit, outcome)
 
     def find(self, tenant: str, text: str) -> list[str]:
         """See :meth:`engine.store.Store.find`."""
-        self.settle(tenant)
+        self._settle_if_possible(tenant)
         return self._read(reading.find, tenant, text)
 
     def clock_ns(self) -> int | None:
@@ -146,7 +151,7 @@ class SQLiteStore:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         if self.read_only:
-            raise StoreError(f"{self.path} is read-only")
+            raise UnwritableStoreError(f"{self.path} is read-only")
         with self._transaction("BEGIN IMMEDIATE") as db:
             yield db
 
@@ -216,5 +221,6 @@ def open_store(
         finally:
             db.close()
     store = SQLiteStore(path, read_only, reading_settings)
-    store.read_anew()
+    with suppress(UnwritableStoreError):
+        store.read_anew()
     return store
