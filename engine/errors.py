@@ -7,7 +7,8 @@
     ├── StoreError          a store that cannot be used
     │   ├── NotAStoreError      the file is something else
     │   ├── NewerStoreError     written by a later version
-    │   └── DamagedStoreError   the database reports corruption
+    │   ├── DamagedStoreError   the database reports corruption
+    │   └── UnwritableStoreError  only read: it may not be written to, or the disk is full
     ├── UnknownAgentError   nobody by that name in this tenant
     └── UnknownRunError     no such run in this tenant
 """
@@ -54,6 +55,10 @@ class NewerStoreError(StoreError):
 
 class DamagedStoreError(StoreError):
     """The database file is corrupt."""
+
+
+class UnwritableStoreError(StoreError):
+    """The store can be read at most: it may not be written to, or the disk is full."""
 
 
 class UnknownAgentError(ForkmapError):

@@ -8,17 +8,24 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from engine.errors import DamagedStoreError, NewerStoreError, NotAStoreError, StoreError
+from engine.errors import (
+    DamagedStoreError,
+    NewerStoreError,
+    NotAStoreError,
+    StoreError,
+    UnwritableStoreError,
+)
 from engine.runs import ALL_TIME, Cohort
 from engine.spans import Span
 from engine.store import Appended, opening
 from engine.store.schema import VERSION
-from engine.store.sqlite import open_store
+from engine.store.sqlite import SQLiteStore, open_store
 
 SPANS = [
     Span(f"t{number}", "s", "n", 1, 2, attributes={"text": f"text {number} " * 50}) for number in range(200)
@@ -68,6 +75,12 @@ def scribbled(path: Path) -> None:
     overwrite(path, 100, b"\xa5" * 3000)
 
 
+def scribbled_schema(path: Path) -> None:
+    """What SQLite says of it is no text."""
+    made(path)
+    overwrite(path, path.read_bytes().index(b"tenant INTEGER"), b"\xaf\xaf( \xaf\xaf")
+
+
 def cut_short(path: Path) -> None:
     made(path)
     os.truncate(path, 1500)
@@ -81,6 +94,7 @@ BAD: list[tuple[Callable[[Path], object], type[StoreError], str]] = [
     (newer, NewerStoreError, f"later version of Forkmap (store version {VERSION + 1}, this one: {VERSION})"),
     (without_a_table, DamagedStoreError, "no such table"),
     (scribbled, DamagedStoreError, "is damaged"),
+    (scribbled_schema, DamagedStoreError, "is damaged"),
     (cut_short, DamagedStoreError, "is damaged"),
 ]
 
@@ -105,6 +119,13 @@ def test_a_directory_is_no_store(tmp_path: Path) -> None:
     for create in (False, True):
         with pytest.raises(NotAStoreError, match="is a directory, not a Forkmap store"):
             open_store(tmp_path, create)
+
+
+def test_a_pipe_is_no_store_and_is_not_waited_for(path: Path) -> None:
+    os.mkfifo(path)
+    for create in (False, True):
+        with pytest.raises(NotAStoreError, match="is not a Forkmap store: it is not a file"):
+            open_store(path, create)
 
 
 def test_a_missing_store_is_not_made_unless_asked(path: Path) -> None:
@@ -190,9 +211,9 @@ def raised(error: Exception) -> Callable[[sqlite3.Connection], None]:
     ("fail", "kind", "words"),
     [
         (too_big, StoreError, "cannot hold or hand out so much at once"),
-        (full, StoreError, "cannot grow: the disk is full"),
+        (full, UnwritableStoreError, "cannot grow: the disk is full"),
         (locked, StoreError, "is busy"),
-        (read_only, StoreError, "cannot be written to"),
+        (read_only, UnwritableStoreError, "cannot be written to"),
         (raised(failure(sqlite3.SQLITE_NOMEM)), StoreError, "cannot be used: memory is short"),
         (raised(failure(sqlite3.SQLITE_AUTH)), StoreError, "may not be used by this user"),
         (
@@ -237,6 +258,45 @@ def test_a_store_opened_for_reading_is_read_as_it_was_settled(path: Path) -> Non
             write()
     reader.close()
     store.close()
+
+
+class OnAFullDisk(SQLiteStore):
+    """A store that can write no more."""
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._transaction("BEGIN IMMEDIATE") as db:
+            full(db)
+            yield db
+
+
+def test_a_store_on_a_full_disk_is_read_as_it_was_settled(path: Path) -> None:
+    made(path)
+    store = open_store(path)
+    store.append("default", [Span("late", "s", "n", 1, 2)])
+    store.close()
+    reader = OnAFullDisk(path)
+
+    assert len(reader.paths(Cohort("default", "unknown", ALL_TIME), 10**18).run_ids) == 200
+    with pytest.raises(UnwritableStoreError, match="the disk is full"):
+        reader.settle("default")
+    reader.close()
+
+
+WITHOUT_ROOM = """
+import resource, sys
+from pathlib import Path
+from engine.store.sqlite import open_store
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+store = open_store(Path(sys.argv[1]))
+print(len(store.spans("default", "t0")))
+"""
+
+
+def test_a_disk_without_room_for_a_log_stops_no_reader(path: Path) -> None:
+    made(path)
+    command = [sys.executable, "-c", WITHOUT_ROOM, str(path)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "1\n"
 
 
 READ = """

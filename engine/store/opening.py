@@ -15,7 +15,13 @@ from pathlib import Path
 
 import msgspec
 
-from engine.errors import DamagedStoreError, NewerStoreError, NotAStoreError, StoreError
+from engine.errors import (
+    DamagedStoreError,
+    NewerStoreError,
+    NotAStoreError,
+    StoreError,
+    UnwritableStoreError,
+)
 from engine.store.schema import APPLICATION_ID, TABLES, VERSION
 
 BUSY_S = 60.0
@@ -24,11 +30,15 @@ BUSY_S = 60.0
 _MAGIC = b"SQLite format 3\x00"
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 """An error of its own is that the schema is not the one that was written."""
+_UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL)
+_NO_ROOM = (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_CANTOPEN)
+_STILL = "?mode=ro&immutable=1"
+"""Opens a file that nobody writes to, without a lock."""
 _BUSY = "is busy: others have been writing to it for too long"
 _TEXTS = {
     sqlite3.SQLITE_BUSY: _BUSY,
     sqlite3.SQLITE_LOCKED: _BUSY,
-    sqlite3.SQLITE_READONLY: "cannot be written to",
+    sqlite3.SQLITE_READONLY: "cannot be written to: it is read-only, or the disk is full",
     sqlite3.SQLITE_FULL: "cannot grow: the disk is full",
     sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened",
@@ -64,6 +74,8 @@ def check(path: Path) -> None:
 
 def _header(path: Path) -> bytes:
     try:
+        if not (path.is_file() or path.is_dir()) and path.exists():
+            raise NotAStoreError(f"{path} is not a Forkmap store: it is not a file")
         with path.open("rb") as file:
             return file.read(100)
     except FileNotFoundError:
@@ -109,8 +121,17 @@ def _write_empty(path: Path) -> None:
 
 
 def connect(path: Path, read_only: bool) -> sqlite3.Connection:
-    """A connection for one thread at a time."""
-    location = path.absolute().as_uri() + (_read_only_query(path) if read_only else "?mode=rw")
+    """A connection for one thread at a time; it can only read where the disk has no room for a log."""
+    try:
+        return _connect(path, _read_only_query(path) if read_only else "?mode=rw")
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", None) not in _NO_ROOM or _is_logged(path):
+            raise
+        return _connect(path, _STILL)
+
+
+def _connect(path: Path, query: str) -> sqlite3.Connection:
+    location = path.absolute().as_uri() + query
     connection = sqlite3.connect(
         location,
         uri=True,
@@ -124,7 +145,7 @@ def connect(path: Path, read_only: bool) -> sqlite3.Connection:
         connection.execute("PRAGMA cache_size = -32768")
         connection.execute("PRAGMA wal_autocheckpoint = 4000")
         connection.execute("PRAGMA journal_size_limit = 67108864")
-    except sqlite3.Error:
+    except BaseException:
         connection.close()
         raise
     return connection
@@ -132,8 +153,13 @@ def connect(path: Path, read_only: bool) -> sqlite3.Connection:
 
 def _read_only_query(path: Path) -> str:
     """Where nobody can write, and no log is left, the file holds everything and needs no lock."""
-    still = not is_writable(path) and not path.with_name(path.name + "-wal").exists()
-    return "?mode=ro&immutable=1" if still else "?mode=ro"
+    return "?mode=ro" if is_writable(path) or _is_logged(path) else _STILL
+
+
+def _is_logged(path: Path) -> bool:
+    """Whether a log may hold what the file does not yet."""
+    log = path.with_name(path.name + "-wal")
+    return log.exists() and log.stat().st_size > 0
 
 
 def is_writable(path: Path) -> bool:
@@ -148,7 +174,7 @@ def told(path: Path) -> Iterator[None]:
         yield
     except sqlite3.ProgrammingError:
         raise
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DamagedStoreError(f"{path} is damaged: {error}") from error
     except sqlite3.Error as error:
         raise _reported(path, error) from error
@@ -159,7 +185,8 @@ def _reported(path: Path, error: sqlite3.Error) -> StoreError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
     if code in _DAMAGED:
         return DamagedStoreError(f"{path} is damaged: {error}")
-    return StoreError(f"{path} {_TEXTS.get(code, 'cannot be used')} ({error})")
+    kind = UnwritableStoreError if code in _UNWRITABLE else StoreError
+    return kind(f"{path} {_TEXTS.get(code, 'cannot be used')} ({error})")
 
 
 def check_tables(db: sqlite3.Connection) -> None:
