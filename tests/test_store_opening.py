@@ -78,7 +78,7 @@ def scribbled(path: Path) -> None:
 def scribbled_schema(path: Path) -> None:
     """What SQLite says of it is no text."""
     made(path)
-    overwrite(path, path.read_bytes().index(b"tenant INTEGER"), b"\xaf\xaf( \xaf\xaf")
+    overwrite(path, path.read_bytes().index(b"ticket) WHERE"), b"tick\xaft")
 
 
 def cut_short(path: Path) -> None:
