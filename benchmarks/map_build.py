@@ -9,11 +9,12 @@ import argparse
 import resource
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.timing import best_s, print_table
+from benchmarks.timing import print_table, side_by_side_s
 from benchmarks.workload import Steps, steps
 from engine.columns import paths_from_columns
 from engine.maps import BehaviourMap, build
@@ -21,6 +22,8 @@ from engine.runs import Cohort
 
 COHORT = Cohort("default", "bench")
 SIZES = ((20_000, 30), (20_000, 192), (200_000, 30))
+GROWTH = ((20_000, 30), (200_000, 30))
+ROUNDS = 7
 PEER_SIZES = ((20_000, 30), (20_000, 192))
 
 
@@ -32,15 +35,15 @@ def whole_map(columns: Steps) -> BehaviourMap:
 def against_lexsort() -> dict[tuple[int, int], float]:
     """Print the ratios to one lexsort of the same spans; return the seconds of each size."""
     rows, seconds = [], {}
-    for runs, per_run in SIZES:
-        columns = steps(runs, per_run)
-        sort_s, _ = best_s(lambda c=columns: np.lexsort((c.start_ns, c.run)), 5)  # type: ignore[misc]
-        map_s, behaviour = best_s(lambda c=columns: whole_map(c), 5)  # type: ignore[misc]
-        seconds[runs, per_run] = map_s
+    for size in SIZES:
+        columns = steps(*size)
+        sort_s, map_s = side_by_side_s([partial(lexsort, columns), partial(whole_map, columns)], ROUNDS)
+        behaviour = whole_map(columns)
+        seconds[size] = map_s
         peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         rows.append(
             (
-                f"{runs:,} × {per_run}",
+                f"{size[0]:,} × {size[1]}",
                 f"{sort_s * 1000:.0f} ms",
                 f"{map_s * 1000:.0f} ms",
                 f"{map_s / sort_s:.2f}",
@@ -51,9 +54,20 @@ def against_lexsort() -> dict[tuple[int, int], float]:
         )
     head = ("runs × steps", "lexsort", "whole map", "ratio", "nodes kept", "tested", "peak memory so far")
     print_table("Whole map from unsorted span columns", head, rows)
-    growth = seconds[200_000, 30] / seconds[20_000, 30]
-    print(f"\n200,000 × 30 takes {growth:.1f} × the time of 20,000 × 30.")
     return seconds
+
+
+def lexsort(columns: Steps) -> object:
+    """The measure: one sort of the same spans by run and start."""
+    return np.lexsort((columns.start_ns, columns.run))
+
+
+def growth() -> None:
+    """Print how much longer ten times the runs take."""
+    small, large = side_by_side_s([partial(whole_map, steps(*size)) for size in GROWTH], ROUNDS)
+    print(
+        f"\n200,000 × 30 takes {large / small:.1f} × the time of 20,000 × 30 ({large:.2f} s, {small:.2f} s)."
+    )
 
 
 def against_pm4py(python: Path, seconds: dict[tuple[int, int], float]) -> None:
@@ -79,6 +93,7 @@ def main() -> None:
     parser.add_argument("--peers", type=Path, help="interpreter that has benchmarks/peers.txt installed")
     options = parser.parse_args()
     seconds = against_lexsort()
+    growth()
     if options.peers:
         against_pm4py(options.peers, seconds)
     else:
