@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,25 @@ def test_a_session_is_told_though_it_opens_with_other_records() -> None:
         (b'{"messages": [{"role": "user", "content": "\\"resourceSpans\\": 1"}]}', "openai-chat"),
         (b'\n{\n "resourceSpans": []}', "otlp-json"),
         (b"\x0a\x02\x12\x00", "otlp-protobuf"),
+        (b'1\n{"resourceSpans": []}', "otlp-json"),
+        (b'-\n{"resourceSpans": []}', "otlp-json"),
+        (b'}\n{"resourceSpans": []}', "otlp-json"),
+        (b'\n\n\nlog\n{"resourceSpans": []}', "otlp-json"),
+        (b'\x1b[0m\n{"resourceSpans": []}', "otlp-json"),
+        (b"\x0a\x00", "otlp-protobuf"),
         (b'{"a": 1}', None),
         (b"a,b\n1,2\n", None),
     ],
 )
 def test_what_a_head_says(head: bytes, name: str | None) -> None:
     assert of_head(head) == name
+
+
+def test_a_text_that_is_not_closed_is_looked_at_once() -> None:
+    begun = time.perf_counter()
+    assert of_head(b'{"resourceSpans": "' + b'\\"' * 500_000) == "otlp-json"
+    assert of_head(b'{"a": "' + b'\\"' * 500_000) is None
+    assert time.perf_counter() - begun < 10
 
 
 def reason_of(path: Path, **options: Any) -> str:

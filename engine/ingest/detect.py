@@ -12,10 +12,9 @@ from engine.ingest.source import Source
 LOOKED_AT = 50
 """Objects looked at: some files open with records that say little."""
 
-_JSON_START = re.compile(rb"[\s\x1e\0]*+(?:\[[\s\[]*+)?(?:\{\s*+[\"}]|[\]\"])")
 _BINARY = re.compile(rb"[\x01-\x08\x0b\x0c\x0e-\x1d\x1f]")
 _OBJECT = re.compile(rb"^[ \t\[\x1e\0]*+\{", re.MULTILINE)
-_TOKEN = re.compile(rb'"((?:[^"\\\n]++|\\[^\n])*+)"(\s*+:)?|[{}\[\]]')
+_TOKEN = re.compile(rb'"((?:[^"\\\n]++|\\[^\n])*+)(?:"(\s*+:)?)?+|[{}\[\]]')
 
 _OTLP_KEYS = {*otlp_json.RESOURCE_SPANS, *otlp_json.SCOPE_SPANS}
 _RULES: tuple[tuple[str, tuple[set[str], ...]], ...] = (
@@ -62,14 +61,15 @@ def of_head(head: bytes) -> str | None:
     ('otlp-json', 'openai-chat', None)
     """
     head = head.removeprefix(b"\xef\xbb\xbf")
-    if otlp_protobuf.looks_like(head) and (_BINARY.search(head) or not _JSON_START.match(head)):
+    protobuf = otlp_protobuf.looks_like(head)
+    if protobuf and _BINARY.search(head):
         return "otlp-protobuf"
     for number, match in enumerate(_OBJECT.finditer(head)):
         if number == LOOKED_AT:
             break
         if name := _of_keys(keys(head, match.end() - 1)):
             return name
-    return None
+    return "otlp-protobuf" if protobuf else None
 
 
 def _of_keys(found: set[str]) -> str | None:

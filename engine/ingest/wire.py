@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import BinaryIO, Literal, NamedTuple
 
 from engine.errors import InputError
@@ -10,7 +11,7 @@ from engine.errors import InputError
 MAX_FRAME_BYTES = 1 << 29
 """A message longer than this is refused."""
 _RESOURCE_SPANS = 0x0A
-_INNER_TAGS = (0x0A, 0x12, 0x1A)
+_INNER_TAGS = (b"\x0a", b"\x12", b"\x1a")
 _READ_BYTES = 1 << 20
 
 Framing = Literal["single", "varint", "uint32"]
@@ -27,22 +28,30 @@ class Field(NamedTuple):
 def framing(head: bytes) -> Framing | None:
     """How messages are laid out in a file that begins so, or None if it is no protobuf of spans.
 
-    >>> framing(bytes([0x0A, 2, 0x12, 0])), framing(bytes([4, 0x0A, 2])), framing(bytes([0, 0, 0, 4, 0x0A]))
-    ('single', 'varint', 'uint32')
+    >>> [framing(bytes([*size, 10, 2, 18, 0])) for size in ([], [4], [0, 0, 0, 4])]
+    ['single', 'varint', 'uint32']
     """
-    try:
-        if head[:1] == b"\n":
-            size, at = _varint(head, 1)
-            if size == 0 or (at < len(head) and head[at] in _INNER_TAGS):
-                return "single"
+    if _begins(head, 0, MAX_FRAME_BYTES):
+        return "single"
+    with suppress(InputError):
         size, at = _varint(head, 0)
-        if 0 < size <= MAX_FRAME_BYTES and head[at : at + 1] == b"\n":
+        if size <= MAX_FRAME_BYTES and _begins(head, at, size):
             return "varint"
-    except InputError:
-        pass
-    if 0 < int.from_bytes(head[:4], "big") <= MAX_FRAME_BYTES and head[4:5] == b"\n":
-        return "uint32"
-    return None
+    size = int.from_bytes(head[:4], "big")
+    return "uint32" if size <= MAX_FRAME_BYTES and _begins(head, 4, size) else None
+
+
+def _begins(head: bytes, at: int, size: int) -> bool:
+    """Whether a message of this size could begin here: with resource spans that begin as they do."""
+    with suppress(InputError):
+        if head[at : at + 1] == b"\n":
+            inner, begun = _varint(head, at + 1)
+            left = size - (begun - at)
+            if inner == 0 or head[begun : begun + 1] not in _INNER_TAGS:
+                return inner == 0 <= left
+            innermost, end = _varint(head, begun + 1)
+            return inner <= left and innermost <= inner - (end - begun)
+    return False
 
 
 def frames(stream: BinaryIO, layout: Framing) -> Iterator[bytes]:
