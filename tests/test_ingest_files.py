@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,15 +79,19 @@ def reason_of(path: Path, **options: Any) -> str:
 
 
 def test_a_file_that_cannot_be_read_is_an_error_at_once(tmp_path: Path) -> None:
-    empty, blank, wide, other = (tmp_path / name for name in ("empty", "blank", "wide", "other"))
+    names = ("empty", "blank", "nul", "wide", "other")
+    empty, blank, nul, wide, other = (tmp_path / name for name in names)
     empty.write_bytes(b"")
+    nul.write_bytes(bytes(5000))
     blank.write_bytes(gzip.compress(b" \n\n"))
     wide.write_text("{}", encoding="utf-16")
     other.write_text("a,b\n")
     assert reason_of(tmp_path / "none") == "it cannot be read: No such file or directory"
     assert reason_of(tmp_path) == "this is not a regular file"
     assert reason_of(Path(os.devnull)) == "this is not a regular file"
-    assert reason_of(empty) == reason_of(blank) == reason_of(empty, format="otlp-json") == "the file is empty"
+    assert reason_of(tmp_path / ("a" * 300)) == "it cannot be read: File name too long"
+    assert reason_of(empty) == reason_of(blank) == reason_of(nul) == "the file is empty"
+    assert reason_of(empty, format="otlp-json") == reason_of(nul, format="tau2-bench") == "the file is empty"
     assert reason_of(wide) == "the text is UTF-16: save it as UTF-8"
     assert reason_of(other) == "no format fits: name one with --format if you know it"
     assert reason_of(other, format="csv") == f"unknown format 'csv'; known: {', '.join(FORMATS)}"
@@ -116,7 +121,23 @@ def test_a_compressed_file_that_is_cut_off_gives_what_was_whole(tmp_path: Path) 
     span, *_, refusal = read_file(path)
     assert isinstance(span, Span)
     assert isinstance(refusal, Refusal)
-    assert refusal.reason.startswith("it cannot be read: Compressed file ended")
+    assert refusal.reason == "the rest cannot be read: the compressed data is cut off"
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+@pytest.mark.parametrize(
+    "damaged", [lambda packed: packed + b"garbage", lambda packed: packed[:-8] + b"12345678"]
+)
+def test_what_comes_before_a_damaged_tail_is_kept(
+    tmp_path: Path, damaged: Callable[[bytes], bytes], end: str
+) -> None:
+    path = tmp_path / "spans.jsonl.gz"
+    lines = "\n".join(json.dumps(recordings.FORKMAP_SPAN | {"span_id": name}) for name in "abc")
+    path.write_bytes(damaged(gzip.compress((lines + end).encode())))
+    *spans, refusal = read_file(path)
+    assert [span.span_id for span in spans if isinstance(span, Span)] == ["a", "b", "c"]
+    reason = "the rest cannot be read: the compressed data is damaged, or something else follows it"
+    assert refusal == Refusal(str(path), 3, reason)
 
 
 def test_progress_reaches_the_size_of_the_file(tmp_path: Path) -> None:

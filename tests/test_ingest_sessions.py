@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +14,7 @@ from engine.errors import InputError
 from engine.ingest import Refusal, agentpile, read_file
 from engine.ingest.conversation import EPOCH_NS
 from engine.spans import Span
-from tests.recordings import ATIF, CHAT, CLAUDE_CODE
+from tests.recordings import ATIF, CHAT, CLAUDE_CODE, FORKMAP_SPAN, TAU2
 
 SECOND_NS = 1_000_000_000
 START_NS = 1_767_225_600 * SECOND_NS
@@ -120,7 +121,9 @@ def test_a_bad_conversation_costs_itself(tmp_path: Path) -> None:
     found = outline(read_file(path), EPOCH_NS)
     assert found[:4] == found[-4:] == CHAT_OUTLINE
     assert [line for line, _ in found[4:-4]] == [2, 3, 4]
-    assert all(reason.startswith("agentpile cannot read it: ") for _, reason in found[4:-4])
+    assert {reason for _, reason in found[4:-4]} == {
+        "agentpile cannot read it: it is not of the form that was expected"
+    }
 
 
 CLAUDE_OUTLINE = [
@@ -145,6 +148,21 @@ def test_bad_lines_of_a_session_are_named_and_the_run_kept(tmp_path: Path) -> No
         (2, "an object was expected"),
         *CLAUDE_OUTLINE,
     ]
+
+
+@pytest.mark.parametrize("other", [TAU2, FORKMAP_SPAN])
+def test_another_file_is_no_session(tmp_path: Path, other: Any) -> None:
+    path = write(tmp_path / "s.jsonl", [other])
+    refusal = Refusal(str(path), 1, "no line of a session is in this file")
+    assert list(read_file(path, format="claude-code")) == [refusal]
+
+
+def test_a_session_with_a_damaged_tail_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl.gz"
+    path.write_bytes(gzip.compress(write(tmp_path / "s.jsonl", CLAUDE_CODE).read_bytes()) + b"x")
+    *spans, (_, reason) = outline(read_file(path))
+    assert spans == CLAUDE_OUTLINE
+    assert reason.startswith("the rest cannot be read: ")
 
 
 def test_the_files_of_subagents_belong_to_the_session(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def _records(source: Source, found: Iterator[Found], agent: str | None) -> Itera
             else:
                 yield item
     except READ_ERRORS as error:
-        yield Refusal(source.name, line, describe(error))
+        yield Refusal(source.name, line, describe(error, "the rest"))
 
 
 def _of_agent(span: Span, agent: str) -> Span:

@@ -24,6 +24,9 @@ from engine.ingest.scalars import optional_text, time_ns, token_count
 from engine.ingest.source import Found, Refused, Source
 from engine.spans import Span
 
+_SESSION_KEYS = {"sessionId", "type"}
+"""What a line of a session has, its summary aside."""
+
 
 def _library() -> ModuleType:
     try:
@@ -89,6 +92,7 @@ def _chats(values: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
 
 def _read_claude_code(library: ModuleType, source: Source) -> Iterator[Found]:
     good: list[str] = []
+    spoken = False
     with source.open() as stream:
         for line, value in lines(stream):
             if isinstance(value, InputError):
@@ -97,8 +101,14 @@ def _read_claude_code(library: ModuleType, source: Source) -> Iterator[Found]:
                 yield line, Refused("an object was expected")
             else:
                 good.append(json.dumps(value))
-    if not good:
-        return
+                spoken = spoken or value.keys() >= _SESSION_KEYS
+        if spoken:
+            yield from _session(library, source, good)
+        elif good:
+            yield 1, Refused("no line of a session is in this file")
+
+
+def _session(library: ModuleType, source: Source, good: list[str]) -> Iterator[Found]:
     with TemporaryDirectory() as folder:
         session = Path(folder, f"{source.stem}.jsonl")
         session.write_text("\n".join(good) + "\n", encoding="utf-8")
@@ -123,7 +133,8 @@ def _run(library: ModuleType, reader: str, value: Any, line: int, trace_id: str)
     except InputError as error:
         reason = error.reason
     except Exception as error:  # noqa: BLE001
-        reason = f"agentpile cannot read it: {type(error).__name__}: {error}"
+        spoken = isinstance(error, library.AgentpileError) and str(error)
+        reason = f"agentpile cannot read it: {spoken or 'it is not of the form that was expected'}"
     if reason:
         yield line, Refused(reason)
     else:

@@ -21,6 +21,7 @@ HEAD_BYTES = 1 << 20
 READ_ERRORS = (OSError, EOFError, zlib.error)
 """What reading a file can raise: the disk, or a damaged gzip stream."""
 _GZIP_MAGIC = b"\x1f\x8b"
+_BUFFER_BYTES = 1 << 18
 
 
 class Refused(NamedTuple):
@@ -56,6 +57,24 @@ class _Counted(io.RawIOBase):
         super().close()
 
 
+class _UpToDamage(io.RawIOBase):
+    """A stream that ends where it cannot be read on; ``damage`` is why."""
+
+    def __init__(self, stream: io.BufferedIOBase) -> None:
+        self._stream = stream
+        self.damage: BaseException | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        try:
+            return self._stream.readinto1(buffer)
+        except READ_ERRORS as error:
+            self.damage = self.damage or error
+            return 0
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file to import.
@@ -83,12 +102,19 @@ class Source:
 
     @contextmanager
     def open(self, quiet: bool = False) -> Iterator[BinaryIO]:
-        """The content, decompressed if it begins as gzip does."""
+        """The content, decompressed if it begins as gzip does.
+
+        Where it cannot be read on it ends; the error is raised on leaving, so that whatever
+        comes before the damage is read first.
+        """
         with ExitStack() as stack:
             raw = stack.enter_context(_Counted(io.FileIO(self.path), None if quiet else self.progress))
-            stream = stack.enter_context(io.BufferedReader(raw, 1 << 18))
+            stream = stack.enter_context(io.BufferedReader(raw, _BUFFER_BYTES))
             packed = stream.peek(2)[:2] == _GZIP_MAGIC
-            yield cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=stream)) if packed else stream)
+            content = _UpToDamage(stack.enter_context(gzip.GzipFile(fileobj=stream)) if packed else stream)
+            yield cast(BinaryIO, stack.enter_context(io.BufferedReader(content, _BUFFER_BYTES)))
+            if content.damage:
+                raise content.damage
 
     def head(self) -> bytes:
         """The first bytes, about 1 MiB, or what there is before the file cannot be read on.
@@ -98,17 +124,17 @@ class Source:
         InputError
             If there is nothing to read: no file, no permission, a directory, an empty file.
         """
-        if self.path.exists() and not self.path.is_file():
-            raise InputError("this is not a regular file", self.name)
         head = bytearray()
         try:
+            if self.path.exists() and not self.path.is_file():
+                raise InputError("this is not a regular file", self.name)
             with self.open(quiet=True) as stream:
                 while len(head) < HEAD_BYTES and (piece := stream.read1(HEAD_BYTES)):  # type: ignore[attr-defined]
                     head += piece
         except READ_ERRORS as error:
             if not head:
                 raise InputError(describe(error), self.name) from error
-        if not head.strip():
+        if not head.strip() or not head.strip(b"\0"):
             raise InputError("the file is empty", self.name)
         return bytes(head)
 
@@ -121,13 +147,18 @@ class Source:
         return digest.hexdigest()
 
 
-def describe(error: BaseException) -> str:
+def describe(error: BaseException, what: str = "it") -> str:
     """A read error in words.
 
     >>> describe(FileNotFoundError(2, "No such file or directory"))
     'it cannot be read: No such file or directory'
-    >>> describe(EOFError("Compressed file ended"))
-    'it cannot be read: Compressed file ended'
+    >>> describe(EOFError(), "the rest")
+    'the rest cannot be read: the compressed data is cut off'
     """
-    words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return f"it cannot be read: {words or type(error).__name__}"
+    if isinstance(error, EOFError):
+        words = "the compressed data is cut off"
+    elif isinstance(error, gzip.BadGzipFile | zlib.error):
+        words = "the compressed data is damaged, or something else follows it"
+    else:
+        words = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return f"{what} cannot be read: {words}"
