@@ -72,6 +72,7 @@ def test_synonyms_of_outcomes(tmp_path: Path, name: str, outcome: str) -> None:
         ({"span_id": "a" * 257}, "span_id is over 256 characters, or not printable"),
         ({"start": None}, "start is missing"),
         ({"start": "yesterday"}, "start: 'yesterday' is not a time"),
+        ({"start": 2**63 - 1}, "start: time 9223372036854775807 lies outside 1970 to 2262"),
         ({"end": -1}, "end: time -1 lies outside 1970 to 2262"),
         ({"status": "fine"}, "status is none of unset, ok, error"),
         ({"attributes": []}, "attributes is not an object"),
@@ -108,6 +109,14 @@ def test_a_bad_attribute_costs_itself(tmp_path: Path) -> None:
     span, refusal = read(tmp_path, json.dumps(FORKMAP_SPAN | {"attributes": {"score": float("nan"), "a": 1}}))
     assert span.attributes == {"a": 1}
     assert refusal == (1, "attribute score is left out: nan is not a finite number")
+
+
+def test_a_huge_number_and_a_deep_nest_cost_no_more_than_themselves(tmp_path: Path) -> None:
+    line = json.dumps(FORKMAP_SPAN | {"attributes": {"huge": 0, "deep": [], "a": 1}})
+    line = line.replace('"huge": 0', f'"huge": {"9" * 10_000}').replace("[]", "[" * 10**5 + "]" * 10**5)
+    span, refusal = read(tmp_path, line)
+    assert span.attributes == {"huge": "9" * 10_000, "a": 1}
+    assert refusal == (1, "attribute deep is left out: nested deeper than 32")
 
 
 def test_the_documented_example_is_read_whole(tmp_path: Path) -> None:

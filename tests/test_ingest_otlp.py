@@ -235,7 +235,7 @@ def test_other_signals_are_passed_over_and_other_objects_refused() -> None:
     assert list(otlp_json.spans({"resourceLogs": []})) == []
     assert list(otlp_json.spans({})) == []
     assert list(otlp_json.spans({"a": 1})) == [Refused("no resourceSpans in this object")]
-    assert list(otlp_json.spans([])) == [Refused("a list where an object of spans was expected")]
+    assert list(otlp_json.spans([])) == [Refused("an object of spans was expected")]
     assert list(otlp_json.spans({"resourceSpans": {}})) == [Refused("resourceSpans is not a list")]
 
 

@@ -32,7 +32,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return value if -_MAX_INT - 1 <= value <= _MAX_INT else _big(value)
+        return value if -_MAX_INT - 1 <= value <= _MAX_INT else str(value)
     if isinstance(value, float):
         if not math.isfinite(value):
             raise InputError(f"{value} is not a finite number")
@@ -46,13 +46,6 @@ def plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     raise InputError(f"a {type(value).__name__} is not a JSON value")
-
-
-def _big(value: int) -> str:
-    try:
-        return str(value)
-    except ValueError:
-        raise InputError("an integer of thousands of digits") from None
 
 
 def any_value(value: Any, depth: int = 0) -> Any:

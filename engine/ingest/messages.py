@@ -78,8 +78,8 @@ def json_text(value: Any) -> str:
         return value or ""
     try:
         return json.dumps(value, ensure_ascii=False)
-    except (RecursionError, ValueError) as error:
-        raise InputError(f"arguments that cannot be written as JSON: {error}") from None
+    except (RecursionError, ValueError):
+        raise InputError("arguments that cannot be written as JSON") from None
 
 
 def objects(value: Any, name: str) -> Iterator[Mapping[str, Any]]:

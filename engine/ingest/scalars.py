@@ -12,7 +12,7 @@ from typing import Any
 from engine.errors import InputError
 
 MAX_TIME_NS = 2**63 - 1
-"""The last nanosecond a signed 64-bit integer holds: 11 April 2262."""
+"""The last nanosecond a signed 64-bit integer holds, 11 April 2262: where windows end, so before it."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _FRACTION = re.compile(r"(:\d\d)[.,](\d+)")
 _HEX = re.compile(r"[0-9a-f]+")
@@ -83,7 +83,7 @@ def time_ns(value: Any) -> int | None:
     if value is None or value == "" or value == 0 or value == "0":
         return None
     time = _nanoseconds(value)
-    if not 0 < time <= MAX_TIME_NS:
+    if not 0 < time < MAX_TIME_NS:
         raise InputError(f"time {short(value)} lies outside 1970 to 2262")
     return time
 
