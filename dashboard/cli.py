@@ -1,27 +1,14 @@
-"""The ``forkmap`` command: what can be asked, and what becomes of its answer.
-
-Exit codes: 0 done, 1 done but something was refused, 2 it could not be done. What went wrong
-is one sentence on standard error.
-"""
+"""The ``forkmap`` command's way in: it imports late, so that Ctrl-C is heeded from the first moment."""
 
 from __future__ import annotations
 
-import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
-from functools import partial
-from importlib.metadata import version
-from pathlib import Path
-from typing import NoReturn
 
-from platformdirs import user_data_path
-
-from dashboard.commands import answers, documents, tables
-from dashboard.commands.answers import CANNOT, DONE
-from engine.errors import ForkmapError
-from engine.ingest import FORMATS
-from engine.ingest.scalars import iso_ns
+INTERRUPTED = 130
+"""Exit code of what Ctrl-C stopped."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,125 +20,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         The arguments; those of the process if not given.
     """
     try:
-        asked = parser().parse_args(argv)
-        code: int = asked.answer(asked)
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:
-        # Whoever read the output has had enough; Python must not try to flush the rest at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
-    except ForkmapError as error:
-        return _complain(str(error))
-    except OSError as error:
-        return _complain(f"{error.filename or 'the system'}: {error.strerror or error}")
+        _open_streams()
+        from dashboard.commands.asking import answer
+
+        return answer(argv)
     except KeyboardInterrupt:
-        return _complain("stopped")
+        print("forkmap: stopped", file=sys.stderr)
+        return INTERRUPTED
 
 
-def _complain(sentence: str) -> int:
-    print(f"forkmap: {tables.plain(sentence)}", file=sys.stderr)
-    return CANNOT
+def _open_streams() -> None:
+    """Let streams that were closed lead nowhere, and write what an encoding lacks as escapes.
 
-
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        """Leave with the sentence and exit code 2."""
-        self.exit(CANNOT, f"forkmap: {tables.plain(message)} (see {self.prog} --help)\n")
-
-
-def parser() -> Parser:
-    """Every command with its flags; ``answer`` of what is parsed answers it."""
-    root = Parser(prog="forkmap", description="Behaviour maps of AI-agent runs.", allow_abbrev=False)
-    root.add_argument("--version", action="version", version=f"forkmap {version('forkmap')}")
-    commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    store, window, steps, machine = _store(), _window(), _steps(), _json()
-
-    demo = commands.add_parser("demo", help="the dashboard with the demo corpus")
-    demo.add_argument("--port", type=_port, help="serve there (default: the first free port from 8050)")
-    demo.add_argument("--load", type=Path, metavar="PATH", help="write the corpus into a new store instead")
-    demo.set_defaults(answer=answers.demo)
-
-    serve = commands.add_parser("serve", parents=[store], help="the dashboard over a store")
-    serve.add_argument("--port", type=_port, help="serve there (default: the first free port from 8050)")
-    serve.set_defaults(answer=answers.serve)
-
-    load = commands.add_parser("import", parents=[store, machine], help="recorded runs into a store")
-    load.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    load.add_argument("--format", choices=FORMATS, help="what the files are (default: found out)")
-    load.add_argument("--agent", help="the agent whose runs these are, whatever the files say")
-    load.set_defaults(answer=answers.import_files)
-
-    agents = commands.add_parser("agents", parents=[store, window, machine], help="who ran, and how it ended")
-    agents.set_defaults(answer=answers.agents)
-
-    of_one = [store, window, steps, machine]
-    for name, document, table, text in (
-        ("map", documents.behaviour, tables.behaviour, "an agent's behaviour map"),
-        ("forks", documents.findings, tables.findings, "an agent's fatal forks and hotspots"),
-    ):
-        command = commands.add_parser(name, help=text, parents=of_one)
-        command.add_argument("agent", metavar="AGENT")
-        command.set_defaults(answer=partial(answers.about_map, document=document, table=table))
-
-    run = commands.add_parser("run", parents=[store, window, machine], help="the verdict for one run")
-    run.add_argument("run", metavar="ID", help="a run id, or a trace id or ticket that names one run")
-    run.add_argument("--next", default="", metavar="SIGNATURE", help="judge the run as if this came next")
-    run.set_defaults(answer=answers.run)
-
-    calibrate = commands.add_parser(
-        "calibrate", help="what an agent's predictions have been worth", parents=of_one
-    )
-    calibrate.add_argument("agent", metavar="AGENT")
-    calibrate.set_defaults(answer=answers.calibrate)
-    return root
-
-
-def _store() -> Parser:
-    flags = Parser(add_help=False)
-    place = os.environ.get("FORKMAP_STORE") or user_data_path("forkmap") / "forkmap.sqlite"
-    flags.add_argument("--store", type=Path, default=Path(place), help=f"default: {place}".replace("%", "%%"))
-    flags.add_argument("--tenant", default="default")
-    flags.add_argument("--now", type=_moment, metavar="RFC3339", help="ask as if at this moment")
-    return flags
-
-
-def _window() -> Parser:
-    flags = Parser(add_help=False)
-    flags.add_argument("--from", dest="start", type=_moment, metavar="RFC3339", help="runs begun since then")
-    flags.add_argument("--to", dest="end", type=_moment, metavar="RFC3339", help="runs begun before then")
-    flags.add_argument("--all", action="store_true", help="all runs (default: those of the last 30 days)")
-    return flags
-
-
-def _steps() -> Parser:
-    flags = Parser(add_help=False)
-    flags.add_argument(
-        "--steps", choices=("all", "tools"), default="all", help="tools: leave model calls out"
-    )
-    return flags
-
-
-def _json() -> Parser:
-    flags = Parser(add_help=False)
-    flags.add_argument("--json", action="store_true", help="for programs")
-    return flags
-
-
-def _moment(text: str) -> int:
-    """Nanoseconds since the epoch of an RFC 3339 date or time."""
-    try:
-        time_ns = iso_ns(text)
-    except (ValueError, OverflowError):
-        time_ns = 2**63
-    if abs(time_ns) >= 2**63:
-        raise argparse.ArgumentTypeError(f"{text!r} is no RFC 3339 date or time that can be used")
-    return time_ns
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or not int(text) < 65536:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: a number from 0 (any) to 65535")
-    return int(text)
+    All three, lowest first: else a file that is opened later gets the number of one of them.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (it stays open)
+        elif name != "stdin" and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

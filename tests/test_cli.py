@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -326,9 +327,9 @@ def test_import_for_another_agent(recorded: Path, tmp_path: Path, capsys: pytest
         (("agents",), "desk 8 4 3 1 1 50.0% 21.5–78.5%"),
         (("agents", "--to", "2025-01-01"), "1 agent without a run in this time: --all looks at all time."),
         (("map", "desk"), "tool:find×3-5 4 0.0% 0.0–49.0% fatal fork"),
-        (("map", "desk", "--to", "2025-01-01"), "0 of 0 completed runs succeeded (–), 0 in flight: --all"),
+        (("map", "desk", "--to", "2025-01-01"), "0 of 0 completed runs succeeded (–), 0 live: --all"),
         (("forks", "desk"), "It cost 4 runs. Compare r8 with r4."),
-        (("run", "r50"), "r50 · desk · in flight"),
+        (("run", "r50"), "r50 · desk · live"),
         (("calibrate", "desk"), "34 steps 0 – – –"),
     ],
 )
@@ -352,6 +353,47 @@ def test_names_are_text_not_markup_or_orders_to_the_terminal(
     assert "[bold]desk[/bold]" in out and "tool:[red]a[/red]:x:\ufffd[2J" in out
 
 
+def test_nothing_that_a_terminal_obeys_or_hides_is_printed_and_documents_lose_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = "find\u202e\u2066\u200b\x9b"
+    path, place = tmp_path / "runs.jsonl", ["--store", str(tmp_path / "s.sqlite"), "--now", NOW]
+    runs = [(f"r{number}", (f"tool:{odd}", "tool:a b"), "success") for number in range(1, 13)]
+    path.write_text("\n".join(line for run in runs for line in run_lines(*run, ticket=run[0] + odd)))
+    assert main(["import", str(path), "--agent", odd, *place]) == 0
+    kept = odd.replace("\x9b", "\ufffd")
+    capsys.readouterr()
+    for words in (("agents",), ("map", kept), ("forks", kept), ("run", "r1"), ("run", odd)):
+        for more in ((), ("--json",)):
+            main([*words, *more, *place])
+            said = "".join(capsys.readouterr())
+            assert all(letter.isprintable() or letter == "\n" for letter in said), ascii(said)
+    main(["map", kept, "--json", *place])
+    assert json.loads(capsys.readouterr().out)["nodes"][1]["path"] == [f"tool:{kept}"]
+
+
+def test_most_of_many_agents_are_only_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "store.sqlite"
+    store = open_store(place, create=True)
+    named = [{"forkmap.agent": f"bot-{number:03}"} for number in [*range(102), 101]]
+    store.append("default", [Span(f"t{n}", "s", "n", 1, 2, attributes=each) for n, each in enumerate(named)])
+    store.close()
+    assert main(["agents", "--all", "--store", str(place)]) == 0
+    out = capsys.readouterr().out
+    assert out.count("bot-") == 100 and "bot-101" in out
+    assert out.splitlines()[-1] == "2 more; --json lists them all."
+
+
+def test_a_run_with_nothing_to_be_judged_by_in_this_time(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["run", "r5", "--store", store, "--now", NOW]
+    hint = "--all judges it by the runs of all time."
+    for more, hinted in ((("--to", "2025-01-01"), True), (("--all",), False)):
+        assert main([*asked, *more]) == 0
+        assert (hint in capsys.readouterr().out) is hinted
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -360,6 +402,11 @@ def test_names_are_text_not_markup_or_orders_to_the_terminal(
         (("agents", "--now", "noon"), "forkmap: argument --now: 'noon' is no RFC 3339 date or time"),
         (("agents", "--now", "9999-01-01"), "forkmap: argument --now: '9999-01-01' is no RFC 3339"),
         (("agents", "--all", "--to", "2026-01-01"), "forkmap: --all leaves nothing for --from and --to"),
+        (
+            ("agents", "--from", "2026-01-02", "--to", "2026-01-01"),
+            "forkmap: --from must be earlier than --to",
+        ),
+        (("agents", "--jso"), "forkmap: unrecognized arguments: --jso"),
         (("map", "nobody"), "forkmap: No run of the agent 'nobody' is in the store. These have: desk."),
         (
             ("calibrate", "desk", "--tenant", "x"),
@@ -486,6 +533,51 @@ def test_documents_are_utf_8_whatever_the_locale(store: str) -> None:
     command = (*FORKMAP, "map", "desk", "--json", "--all", "--store", store)
     found = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
     assert "×3-5".encode() in found
+
+
+def test_what_the_encoding_of_the_output_lacks_is_an_escape(store: str) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    command = (*FORKMAP, "map", "desk", "--all", "--store", store)
+    found = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert b"tool:find\\xd73-5" in found.stdout and found.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("closed", "agent", "code", "said"),
+    [
+        ("<&- >&-", "desk", 0, (b"", b"")),
+        (">&-", "nobody", 2, (b"", b"forkmap: No run of the agent 'nobody' is in the store.")),
+        ("2>&-", "nobody", 2, (b"", b"")),
+        (">/dev/full", "desk", 2, (b"", b"forkmap: the system: No space left on device\n")),
+        (">/dev/full 2>&1", "desk", 2, (b"", b"")),
+    ],
+)
+def test_streams_that_lead_nowhere(
+    store: str, closed: str, agent: str, code: int, said: tuple[bytes, bytes]
+) -> None:
+    if "/dev/full" in closed and not Path("/dev/full").exists():
+        pytest.skip("no full device")
+    script = shlex.join((*FORKMAP, "map", agent, "--all", "--store", store))
+    found = subprocess.run(("sh", "-c", f"{script} {closed}"), capture_output=True)
+    assert found.returncode == code
+    assert found.stdout == said[0] and found.stderr.startswith(said[1]) and found.stderr.count(b"\n") <= 1
+
+
+INTERRUPTED = """
+import sys
+from dashboard.cli import main
+class CtrlC:
+    def find_spec(self, name, *rest):
+        if name == "numpy":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, CtrlC())
+sys.exit(main(["agents"]))
+"""
+
+
+def test_ctrl_c_is_heeded_from_the_first_moment() -> None:
+    found = subprocess.run((sys.executable, "-c", INTERRUPTED), capture_output=True)
+    assert (found.returncode, found.stdout, found.stderr) == (130, b"", b"forkmap: stopped\n")
 
 
 def test_taken_ports_are_passed_over() -> None:

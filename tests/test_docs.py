@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.cli import parser
+from dashboard.cli import INTERRUPTED
 from dashboard.commands import answers
+from dashboard.commands.asking import parser
 from dashboard.components import words
 from engine import demo, queries
 from engine.conventions import table as conventions
@@ -137,7 +138,7 @@ def test_every_verdict_is_explained() -> None:
 
 def test_exit_codes_are_those_of_the_command() -> None:
     codes = [int(row[0]) for row in rows(section("Your own traces")) if row[0].isdecimal()]
-    assert codes == [answers.DONE, answers.REFUSED, answers.CANNOT]
+    assert codes == [answers.DONE, answers.REFUSED, answers.CANNOT, INTERRUPTED]
 
 
 def test_figures_of_the_demo_are_the_corpus(tmp_path: Path) -> None:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
-from rich.console import Console, RenderableType
-from rich.text import Text
+from rich.console import RenderableType
 
 from dashboard.commands import documents, importing, serving, tables
 from dashboard.commands.settings import Settings, from_environment
+from dashboard.commands.terminal import console, json_text, shown
 from engine import queries
 from engine.errors import ForkmapError, UnknownAgentError, UnknownRunError
 from engine.maps import BehaviourMap
+from engine.paths import identifier
 from engine.queries import Bounds
 from engine.runs import ALL_TIME, Cohort, Window
 from engine.store import Store
@@ -26,8 +27,6 @@ from engine.store.sqlite import open_store
 
 DONE, REFUSED, CANNOT = 0, 1, 2
 """The exit codes."""
-PIPE_COLUMNS = 200
-"""Width of what is printed where there is no terminal to ask."""
 
 T = TypeVar("T")
 
@@ -38,7 +37,7 @@ def demo(asked: Namespace) -> int:
         serving.serve_demo(asked.port)
     else:
         serving.load_demo(asked.load).close()
-        _console().print(Text(f"The demo corpus is in {tables.plain(str(asked.load))}."))
+        console().print(shown(f"The demo corpus is in {asked.load}."))
     return DONE
 
 
@@ -51,7 +50,7 @@ def serve(asked: Namespace) -> int:
 
 def import_files(asked: Namespace) -> int:
     """Import files; what was refused is named on standard error."""
-    errors = _console(stderr=True)
+    errors = console(stderr=True)
     with _store(asked, create=True) as store, importing.progress_bar(errors, asked.files) as watch:
         done = importing.import_files(store, asked.tenant, asked.files, asked.format, asked.agent, watch)
     if not asked.json:
@@ -91,13 +90,14 @@ def run(asked: Namespace) -> int:
     with _store(asked) as store:
         now_ns = _now_ns(asked, store)
         named = queries.find(store, asked.tenant, asked.run, now_ns).run_ids
-        if len(named) > 1 and asked.run not in named:
+        run_id = identifier(asked.run)
+        if len(named) > 1 and run_id not in named:
             some = ", ".join(named[:10]) + (" …" if len(named) > 10 else "")
             raise UnknownRunError(f"{len(named)} runs are named {asked.run!r}: {some}. Ask for one of them.")
-        run_id = asked.run if asked.run in named else next(iter(named), asked.run)
+        run_id = run_id if run_id in named else next(iter(named), asked.run)
         window, bounds = _window(asked), _settings().bounds
         judged = queries.load_verdict(store, asked.tenant, run_id, now_ns, window, asked.next, bounds)
-    return _print(asked, documents.run, tables.run, judged)
+    return _print(asked, documents.run, partial(tables.run, window=window), judged)
 
 
 def _of_cohort(asked: Namespace, load: Callable[[Store, Cohort, int, Bounds], T]) -> T:
@@ -138,6 +138,8 @@ def _window(asked: Namespace) -> Window:
         return ALL_TIME if asked.all else queries.DEFAULT_WINDOW
     if asked.all:
         raise ForkmapError("--all leaves nothing for --from and --to to say: give either")
+    if None not in (asked.start, asked.end) and asked.start >= asked.end:
+        raise ForkmapError("--from must be earlier than --to")
     return Window(asked.start or 0, asked.end)
 
 
@@ -146,23 +148,9 @@ def _print(
 ) -> int:
     """Print a value for a program or for a person."""
     if asked.json:
-        text = json.dumps(document(value), ensure_ascii=False, allow_nan=False, indent=2)
+        text = json_text(document(value))
         sys.stdout.flush()
-        # JSON is UTF-8 whatever the locale; what UTF-8 cannot hold becomes a JSON escape.
-        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
+        sys.stdout.buffer.write(text.encode() + b"\n")  # JSON is UTF-8 whatever the locale.
     else:
-        _console().print(table(value))
+        console().print(table(value))
     return DONE
-
-
-class _Console(Console):
-    """Leaves a closed pipe to whoever called."""
-
-    def on_broken_pipe(self) -> None:
-        raise  # The BrokenPipeError that is being handled.
-
-
-def _console(stderr: bool = False) -> Console:
-    stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else PIPE_COLUMNS
-    return _Console(file=stream, width=width, markup=False, highlight=False, emoji=False)

@@ -1,20 +1,21 @@
 """What the command prints for people: engine values as tables.
 
-Names of agents, tools and runs are text that anybody may have written: they are shown as
-:class:`rich.text.Text`, never read as markup.
+Names of agents, tools and runs are text that anybody may have written: every text goes through
+:func:`dashboard.commands.terminal.shown`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import nlargest
 
 import numpy as np
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from dashboard.commands.importing import Imported
+from dashboard.commands.terminal import plain, shown
 from dashboard.components import words
 from engine import calibration as scoring
 from engine.calibration import Calibration
@@ -23,23 +24,17 @@ from engine.ingest import Refusal
 from engine.maps import BehaviourMap, Totals
 from engine.paths import Token
 from engine.queries import Judged
+from engine.runs import ALL_TIME, Window
 from engine.statistics import wilson_one
 from engine.store import AgentSummary
 from engine.verdicts import Verdict
 
+AGENT_LINES = 100
+"""Agents that are listed: those with most runs."""
 MAP_LINES = 40
 """Nodes of a map that are shown: those most runs passed."""
 LISTED = 10
 """Hotspots that are shown."""
-
-
-def plain(text: str) -> str:
-    """A text on one line without anything a terminal could obey.
-
-    >>> plain("a\\x1b[31mb")
-    'a�[31mb'
-    """
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 
 
 def refusal(refused: Refusal) -> str:
@@ -51,72 +46,79 @@ def refusal(refused: Refusal) -> str:
 def imported(done: Imported) -> RenderableType:
     """What an import did, in a sentence."""
     counts = f"{done.imported:,} imported, {done.unchanged:,} unchanged, {len(done.refusals):,} refused"
-    return Text(f"{counts}; {words.count(done.runs, 'run')}.")
+    return shown(f"{counts}; {words.count(done.runs, 'run')}.")
 
 
 def agents(summaries: Sequence[AgentSummary]) -> RenderableType:
-    """A line an agent."""
+    """A line an agent, of those with most runs."""
     if not summaries:
-        return Text("No runs in this store yet: forkmap import FILE")
-    table = _table("agent", completed=1, succeeded=1, failed=1, abandoned=1, unknown=1, rate=1, interval=1)
-    for each in summaries:
+        return shown("No runs in this store yet: forkmap import FILE")
+    table = _table("agent", completed=1, succeeded=1, failed=1, abandoned=1, live=1, rate=1, interval=1)
+    most = set(nlargest(AGENT_LINES, summaries, key=lambda each: each.completed + each.unknown))
+    for each in (each for each in summaries if each in most):
         counts = (each.completed, each.successes, each.failures, each.abandoned, each.unknown)
-        table.add_row(Text(plain(each.agent)), *map(str, counts), *_odds(each.successes, each.completed))
+        table.add_row(shown(each.agent), *map(str, counts), *_odds(each.successes, each.completed))
     older = sum(not each.completed + each.unknown for each in summaries)
     hint = f"{words.count(older, 'agent')} without a run in this time: --all looks at all time."
-    return Group(table, *[Text(hint)] * bool(older))
+    more = f"{len(summaries) - len(most):,} more; --json lists them all."
+    return Group(table, *[shown(more)] * (len(most) < len(summaries)), *[shown(hint)] * bool(older))
 
 
 def behaviour(map: BehaviourMap) -> RenderableType:
     """The most travelled part of a map, and what it says about fatal forks."""
     table = _table("path", runs=1, rate=1, interval=1, marks=0)
-    shown = np.sort(np.lexsort((map.depth, -map.support))[:MAP_LINES])
-    for node in shown.tolist():
+    travelled = np.sort(np.lexsort((map.depth, -map.support))[:MAP_LINES])
+    for node in travelled.tolist():
         marks = [f"{map.entropy_bits[node]:.2f} bits"] * bool(map.hotspot[node])
         marks = ["fatal fork"] * bool(map.fork[node]) + marks
         name = str(map.tokens[map.token[node]]) if node else "all runs"
         support = int(map.support[node])
         table.add_row(
-            Text("  " * int(map.depth[node]) + name),
+            shown("  " * int(map.depth[node]) + name),
             str(support),
             *_odds(int(map.successes[node]), support),
-            Text(", ".join(marks), style="bold red" if map.fork[node] else "bold"),
+            shown(", ".join(marks), style="bold red" if map.fork[node] else "bold"),
         )
-    left = len(map) - len(shown)
-    more = [Text(f"… and {words.count(left, 'node')} more: --json has them all.")] * bool(left)
-    return Group(_heading(map), table, *more, Text(summary(map)))
+    left = len(map) - len(travelled)
+    more = [shown(f"… and {words.count(left, 'node')} more: --json has them all.")] * bool(left)
+    return Group(_heading(map), table, *more, shown(summary(map)))
 
 
 def findings(map: BehaviourMap) -> RenderableType:
     """Each fatal fork and each hotspot in a sentence, with its path and its example runs."""
-    parts = [_heading(map), Text(summary(map))]
+    parts = [_heading(map), shown(summary(map))]
     for fork in forks(map):
         parts += [
-            Text(f"\n{_path(fork.path)}", style="bold red"),
-            Text(f"  {explain(fork)}"),
-            Text(f"  It cost {fork.runs_lost:.0f} runs. {plain(_examples(fork))}"),
+            shown(f"\n{_path(fork.path)}", style="bold red"),
+            shown(f"  {explain(fork)}"),
+            shown(f"  It cost {fork.runs_lost:.0f} runs. {_examples(fork)}"),
         ]
     spots = hotspots(map)
     if spots:
         parts.append(
-            Text(f"\n{len(spots)} hotspot{'s' * (len(spots) > 1)}, where runs scatter, most visited first:")
+            shown(f"\n{len(spots)} hotspot{'s' * (len(spots) > 1)}, where runs scatter, most visited first:")
         )
     for spot in spots[:LISTED]:
-        parts += [Text(f"\n{_path(spot.path) or 'start'}", style="bold"), Text(f"  {explain_hotspot(spot)}")]
+        parts += [
+            shown(f"\n{_path(spot.path) or 'start'}", style="bold"),
+            shown(f"  {explain_hotspot(spot)}"),
+        ]
     if len(spots) > LISTED:
-        parts.append(Text(f"\n{len(spots) - LISTED} more; --json lists them all."))
+        parts.append(shown(f"\n{len(spots) - LISTED} more; --json lists them all."))
     return Group(*parts)
 
 
-def run(judged: Judged) -> RenderableType:
-    """One run's verdict, the odds along its path and its next steps."""
+def run(judged: Judged, window: Window) -> RenderableType:
+    """One run's verdict by the runs of a window, the odds along its path and its next steps."""
     asked = judged.asked or judged.verdict
     source = "" if asked.source is None else f" ({words.SOURCES[asked.source]})"
-    state = "in flight" if asked.live else f"{words.OUTCOMES[asked.outcome]}{source}"
+    state = "live" if asked.live else f"{words.OUTCOMES[asked.outcome]}{source}"
     parts: list[RenderableType] = [
-        Text(plain(f"{asked.run_id} · {asked.agent} · {state}"), style="bold"),
-        Text(f"{asked.verdict}: {asked.sentence}", style="red" if asked.verdict == "likely_failure" else ""),
+        shown(f"{asked.run_id} · {asked.agent} · {state}", style="bold"),
+        shown(f"{asked.verdict}: {asked.sentence}", style="red" if asked.verdict == "likely_failure" else ""),
     ]
+    if asked.base_rate is None and window != ALL_TIME:
+        parts.append(shown("--all judges it by the runs of all time."))
     if asked.depths:
         parts.append(_depths(asked))
     if asked.next_steps:
@@ -134,7 +136,7 @@ def calibration(scores: Calibration) -> RenderableType:
             *(words.score(value) for value in (each.brier, each.baseline_brier)),
             words.percent(each.skill),
         )
-    return Group(Text(scoring.sentence(scores)), table)
+    return Group(shown(scoring.sentence(scores)), table)
 
 
 def _table(first: str, **columns: int) -> Table:
@@ -146,16 +148,17 @@ def _table(first: str, **columns: int) -> Table:
     return table
 
 
-def _heading(map: BehaviourMap) -> Text:
+def _heading(map: BehaviourMap) -> RenderableType:
     window = words.window(map.cohort.window)
-    text = f"{plain(map.cohort.agent)} · {window} · {_totals(map.totals)}"
-    return Text(text if map.totals.completed else f"{text}: --all looks at all time", style="bold")
+    text = f"{map.cohort.agent} · {window} · {_totals(map.totals)}"
+    is_all = map.totals.completed or map.cohort.window == ALL_TIME
+    return shown(text if is_all else f"{text}: --all looks at all time", style="bold")
 
 
 def _totals(totals: Totals) -> str:
     ended = f"{totals.successes} of {words.count(totals.completed, 'completed run')} succeeded"
     rate = totals.successes / totals.completed if totals.completed else None
-    return f"{ended} ({words.percent(rate)}), {totals.unknown} in flight"
+    return f"{ended} ({words.percent(rate)}), {totals.unknown} live"
 
 
 def _examples(fork: Fork) -> str:
@@ -177,7 +180,7 @@ def _depths(verdict: Verdict) -> Table:
     table = _table("path", runs=1, rate=1, interval=1, note=0)
     for depth, odds in enumerate(verdict.depths, 1):
         note = "fell most" if depth == verdict.fell_most else ""
-        table.add_row(Text(str(odds.token)), str(odds.support), *_odds(odds.successes, odds.support), note)
+        table.add_row(shown(str(odds.token)), str(odds.support), *_odds(odds.successes, odds.support), note)
     return table
 
 
@@ -185,5 +188,5 @@ def _next_steps(verdict: Verdict) -> Table:
     table = _table("next step", runs=1, rate=1, interval=1, note=0)
     for each in verdict.next_steps:
         note = "best" if each.signature == verdict.best_next_step else ""
-        table.add_row(Text(each.signature), str(each.support), *_odds(each.successes, each.support), note)
+        table.add_row(shown(each.signature), str(each.support), *_odds(each.successes, each.support), note)
     return table

@@ -1,0 +1,168 @@
+"""The ``forkmap`` command: what can be asked, and what becomes of its answer.
+
+Exit codes: 0 done, 1 done but something was refused, 2 it could not be done. What went wrong
+is one sentence on standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NoReturn
+
+from platformdirs import user_data_path
+
+from dashboard.commands import answers, documents, tables
+from dashboard.commands.answers import CANNOT, DONE
+from dashboard.commands.terminal import plain
+from engine.errors import ForkmapError
+from engine.ingest import FORMATS
+from engine.ingest.scalars import iso_ns
+
+
+def answer(argv: Sequence[str] | None = None) -> int:
+    """Do what the arguments (of the process, if not given) ask; the exit code."""
+    try:
+        asked = parser().parse_args(argv)
+        code: int = asked.answer(asked)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        return DONE  # Whoever read the output has had enough.
+    except ForkmapError as error:
+        return _complain(str(error))
+    except OSError as error:
+        return _complain(f"{error.filename or 'the system'}: {error.strerror or error}")
+    finally:
+        _let_go()
+
+
+def _complain(sentence: str) -> int:
+    with suppress(OSError):
+        print(f"forkmap: {plain(sentence)}", file=sys.stderr)
+    return CANNOT
+
+
+def _let_go() -> None:
+    """Give up what cannot be written, or Python would try it again at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence; takes no abbreviation."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **settings})
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with the sentence and exit code 2."""
+        self.exit(CANNOT, f"forkmap: {plain(message)} (see {self.prog} --help)\n")
+
+
+def parser() -> Parser:
+    """Every command with its flags; ``answer`` of what is parsed answers it."""
+    root = Parser(prog="forkmap", description="Behaviour maps of AI-agent runs.")
+    root.add_argument("--version", action="version", version=f"forkmap {version('forkmap')}")
+    commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    store, window, steps, machine = _store(), _window(), _steps(), _json()
+
+    def command(name: str, text: str, *parents: Parser, more: str = "") -> Parser:
+        described = f"{text[0].upper()}{text[1:]}.{more}"
+        return commands.add_parser(name, help=text, description=described, parents=parents)
+
+    demo = command("demo", "the dashboard with the demo corpus", more=" Nothing of it is kept.")
+    demo.add_argument("--port", type=_port, help="serve there (default: the first free port from 8050)")
+    demo.add_argument("--load", type=Path, metavar="PATH", help="write the corpus into a new store instead")
+    demo.set_defaults(answer=answers.demo)
+
+    serve = command("serve", "the dashboard over a store", store)
+    serve.add_argument("--port", type=_port, help="serve there (default: the first free port from 8050)")
+    serve.set_defaults(answer=answers.serve)
+
+    again = " The store is made if there is none. Importing a file again changes nothing."
+    load = command("import", "recorded runs into a store", store, machine, more=again)
+    load.add_argument("files", nargs="+", type=Path, metavar="FILE", help="recorded runs")
+    load.add_argument("--format", choices=FORMATS, help="what the files are (default: found out)")
+    load.add_argument("--agent", help="the agent whose runs these are, whatever the files say")
+    load.set_defaults(answer=answers.import_files)
+
+    agents = command("agents", "who ran, and how it ended", store, window, machine)
+    agents.set_defaults(answer=answers.agents)
+
+    of_one = (store, window, steps, machine)
+    for name, document, table, text in (
+        ("map", documents.behaviour, tables.behaviour, "an agent's behaviour map"),
+        ("forks", documents.findings, tables.findings, "an agent's fatal forks and hotspots"),
+    ):
+        about = command(name, text, *of_one)
+        about.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
+        about.set_defaults(answer=partial(answers.about_map, document=document, table=table))
+
+    run = command("run", "the verdict for one run", store, window, machine)
+    run.add_argument("run", metavar="ID", help="a run id, or a trace id or ticket that names one run")
+    then = "judge the run as if this came next, for example tool:search_orders"
+    run.add_argument("--next", metavar="KIND:NAME", help=then)
+    run.set_defaults(answer=answers.run)
+
+    calibrate = command("calibrate", "what an agent's predictions have been worth", *of_one)
+    calibrate.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
+    calibrate.set_defaults(answer=answers.calibrate)
+    return root
+
+
+def _store() -> Parser:
+    flags = Parser(add_help=False)
+    place = os.environ.get("FORKMAP_STORE") or user_data_path("forkmap") / "forkmap.sqlite"
+    text = f"the file that holds the runs (default: {place})".replace("%", "%%")
+    flags.add_argument("--store", type=Path, default=Path(place), help=text)
+    flags.add_argument("--tenant", default="default", help="whose runs, where a store holds several tenants'")
+    flags.add_argument("--now", type=_moment, metavar="RFC3339", help="ask as if at this moment")
+    return flags
+
+
+def _window() -> Parser:
+    flags = Parser(add_help=False)
+    flags.add_argument("--from", dest="start", type=_moment, metavar="RFC3339", help="runs begun since then")
+    flags.add_argument("--to", dest="end", type=_moment, metavar="RFC3339", help="runs begun before then")
+    flags.add_argument("--all", action="store_true", help="all runs (default: those of the last 30 days)")
+    return flags
+
+
+def _steps() -> Parser:
+    flags = Parser(add_help=False)
+    flags.add_argument(
+        "--steps", choices=("all", "tools"), default="all", help="tools: leave model calls out"
+    )
+    return flags
+
+
+def _json() -> Parser:
+    flags = Parser(add_help=False)
+    flags.add_argument("--json", action="store_true", help="for programs")
+    return flags
+
+
+def _moment(text: str) -> int:
+    """Nanoseconds since the epoch of an RFC 3339 date or time."""
+    try:
+        time_ns = iso_ns(text)
+    except (ValueError, OverflowError):
+        time_ns = 2**63
+    if abs(time_ns) >= 2**63:
+        raise argparse.ArgumentTypeError(f"{text!r} is no RFC 3339 date or time that can be used")
+    return time_ns
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not int(text) < 65536:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: a number from 0 (any) to 65535")
+    return int(text)
