@@ -95,6 +95,12 @@ class MemoryStore:
         names = {run.run_id: {run.run_id, run.ticket, *run.trace_ids} for run in self._runs.values()}
         return [run_id for run_id, known in names.items() if text in known]
 
+    def runs_of(self, tenant: str, trace_ids: Iterable[str], run_ids: Iterable[str]) -> set[str]:
+        names = {*trace_ids, *run_ids}
+        return {
+            run_id for run_id, run in self._runs.items() if not names.isdisjoint((run_id, *run.trace_ids))
+        }
+
     def clock_ns(self) -> int | None:
         return self._clock
 

@@ -154,6 +154,14 @@ def test_settling_names_each_run_once_and_none_that_a_trace_left(store: Store) -
     assert store.settle("default") == {"chat"}
 
 
+def test_the_runs_that_traces_and_ids_belong_to(store: Store) -> None:
+    chat = {"gen_ai.conversation.id": "chat"}
+    store.append("default", [call("t", 1, more=chat), call("u", 1, more=chat), call("v", 1), call("w", 1)])
+    store.append("other", [call("x", 1)])
+    assert store.runs_of("default", ["t", "u", "v", "x", "\ud800"], ["w", "x", "none"]) == {"chat", "v", "w"}
+    assert store.runs_of("nobody", ["t"], ["w"]) == set()
+
+
 def test_a_run_comes_back_whole(store: Store) -> None:
     model = call(
         "t", 1, "m", kind="llm", more={"gen_ai.usage.input_tokens": 417, "gen_ai.usage.output_tokens": 52}
@@ -523,6 +531,8 @@ ASKED: dict[str, tuple[Callable[[Store, str], object], object]] = {
         [],
     ),
     "id": (lambda store, tenant: store.find(tenant, "t"), []),
+    "traces": (lambda store, tenant: store.runs_of(tenant, ["t"], []), set()),
+    "run ids": (lambda store, tenant: store.runs_of(tenant, [], ["t"]), set()),
     "ticket": (lambda store, tenant: store.find(tenant, "T-1"), []),
     "settle": (lambda store, tenant: store.settle(tenant), set()),
 }

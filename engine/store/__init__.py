@@ -8,7 +8,7 @@ finds what another tenant holds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from engine.paths import Paths
@@ -111,6 +111,9 @@ class Store(Protocol):
 
     def find(self, tenant: str, text: str) -> list[str]:
         """Ids of the runs that a run id, a trace id (dashed or not) or a ticket names, newest first."""
+
+    def runs_of(self, tenant: str, trace_ids: Iterable[str], run_ids: Iterable[str]) -> set[str]:
+        """Ids of the runs that these traces belong to, and of those named by these ids, if there are any."""
 
     def clock_ns(self) -> int | None:
         """The store's own clock, if it has one: a demo's stands still."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
+from collections.abc import Iterable
 from heapq import nsmallest
 from typing import Any
 
@@ -45,6 +47,12 @@ SELECT run_id FROM runs WHERE no IN (
     UNION SELECT no FROM runs WHERE tenant = :tenant AND ticket = :kept
     UNION SELECT run FROM traces WHERE tenant = :tenant AND trace_id IN (:wanted, :bare, :dashed))
 ORDER BY start_ns DESC, no DESC"""
+
+_OF_RECORDS = """
+SELECT run_id FROM runs WHERE no IN (
+    SELECT run FROM traces WHERE tenant = :tenant AND trace_id IN (SELECT value FROM json_each(:traces)))
+UNION
+SELECT run_id FROM runs WHERE tenant = :tenant AND run_id IN (SELECT value FROM json_each(:runs))"""
 
 _ENDINGS = (Outcome.SUCCESS, Outcome.FAILURE, Outcome.ABANDONED)
 
@@ -134,3 +142,15 @@ def find(db: sqlite3.Connection, tenant: str, text: str) -> list[str]:
     names = {"wanted": wanted, "kept": identifier(wanted), "bare": bare, "dashed": dashed}
     asked = {"tenant": tenant_number(db, tenant), **names}
     return [run_id for (run_id,) in db.execute(_NAMED, asked)]
+
+
+def runs_of(
+    db: sqlite3.Connection, tenant: str, trace_ids: Iterable[str], run_ids: Iterable[str]
+) -> set[str]:
+    """Ids of the runs of these traces, and of those of these ids that there are."""
+    asked = {
+        "tenant": tenant_number(db, tenant),
+        "traces": json.dumps([plain(each) for each in trace_ids]),
+        "runs": json.dumps([identifier(plain(each)) for each in run_ids]),
+    }
+    return {run_id for (run_id,) in db.execute(_OF_RECORDS, asked)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -119,6 +119,11 @@ class SQLiteStore:
         """See :meth:`engine.store.Store.find`."""
         self._settle_if_possible(tenant)
         return self._read(reading.find, tenant, text)
+
+    def runs_of(self, tenant: str, trace_ids: Iterable[str], run_ids: Iterable[str]) -> set[str]:
+        """See :meth:`engine.store.Store.runs_of`."""
+        self._settle_if_possible(tenant)
+        return self._read(reading.runs_of, tenant, trace_ids, run_ids)
 
     def clock_ns(self) -> int | None:
         """See :meth:`engine.store.Store.clock_ns`."""
