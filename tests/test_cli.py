@@ -520,6 +520,34 @@ def test_demo_goes_into_a_new_store_only(tmp_path: Path, capsys: pytest.CaptureF
     assert counts == {"coding-agent": 22, "research-agent": 18, "support-agent": 180}
 
 
+WITHOUT_ROOM = """
+import resource, sys
+from dashboard.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+sys.exit(main(["demo", "--load", sys.argv[1]]))
+"""
+
+
+def test_demo_that_finds_no_room_leaves_nothing(tmp_path: Path) -> None:
+    place = tmp_path / "demo.sqlite"
+    found = subprocess.run((sys.executable, "-c", WITHOUT_ROOM, str(place)), capture_output=True)
+    assert found.returncode == 2 and found.stderr.startswith(b"forkmap: ")
+    assert [*tmp_path.iterdir()] == []
+    assert main(["demo", "--load", str(place)]) == 0
+
+
+def test_demo_that_is_told_to_stop_at_once_leaves_nothing(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        (*FORKMAP, "demo", "--port", "0"), env=os.environ | {"TMPDIR": str(tmp_path)}, stdout=subprocess.PIPE
+    ) as process:
+        deadline = time.monotonic() + 30
+        while not [*tmp_path.iterdir()] and time.monotonic() < deadline:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_reader_that_has_had_enough_is_no_failure(store: str) -> None:
     command = (*FORKMAP, "map", "desk", "--json", "--store", store)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

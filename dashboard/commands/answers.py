@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -36,7 +36,7 @@ def demo(asked: Namespace) -> int:
     if asked.load is None:
         serving.serve_demo(asked.port)
     else:
-        serving.load_demo(asked.load).close()
+        serving.load_demo(asked.load)
         console().print(shown(f"The demo corpus is in {asked.load}."))
     return DONE
 
@@ -53,13 +53,21 @@ def import_files(asked: Namespace) -> int:
     errors = console(stderr=True)
     with _store(asked, create=True) as store, importing.progress_bar(errors, asked.files) as watch:
         done = importing.import_files(store, asked.tenant, asked.files, asked.format, asked.agent, watch)
-    if not asked.json:
-        for refusal in done.refusals:
-            print(tables.refusal(refusal), file=sys.stderr)
+    refused = () if asked.json else done.refusals
+    _tell([*map(tables.refusal, refused), *tables.notes(done)])
     _print(asked, documents.imported, tables.imported, done)
-    if done.unreadable == len(asked.files):
+    if done.fault or done.unreadable == len(asked.files):
         return CANNOT
     return REFUSED if done.refusals else DONE
+
+
+def _tell(lines: Sequence[str]) -> None:
+    """Say on standard error what fits nowhere else; that nobody listens changes nothing."""
+    try:
+        for line in lines:
+            print(line, file=sys.stderr)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def agents(asked: Namespace) -> int:

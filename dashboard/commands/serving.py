@@ -57,27 +57,35 @@ def serve(store: Store, tenant: str, now_ns: int | None, port: int | None, bound
 
 def serve_demo(port: int | None) -> None:
     """Serve the dashboard over the demo corpus, in a store that is gone afterwards."""
-    with TemporaryDirectory(prefix="forkmap-demo-") as folder:
-        store = load_demo(Path(folder) / "demo.sqlite")
+    with _until_told(), TemporaryDirectory(prefix="forkmap-demo-") as folder:
+        path = Path(folder) / "demo.sqlite"
+        load_demo(path)
+        store = open_store(path)
         try:
             serve(store, TENANT, None, port)
         finally:
             store.close()
 
 
-def load_demo(path: Path) -> Store:
-    """Write the demo corpus into a new store.
+def load_demo(path: Path) -> None:
+    """Write the demo corpus into a new store: whole, or not at all.
 
     Raises
     ------
     ForkmapError
-        Something is at the path already.
+        Something is at the path already, or it cannot be written.
     """
     if path.exists():
         raise ForkmapError(f"{path} exists already: the demo corpus goes into a new store only")
-    store = open_store(path, create=True)
-    demo.load(store, TENANT)
-    return store
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+        draft = Path(folder) / path.name
+        store = open_store(draft, create=True)
+        try:
+            demo.load(store, TENANT)
+        finally:
+            store.close()
+        draft.rename(path)
 
 
 def first_free() -> socket.socket:
