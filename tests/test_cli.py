@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -18,9 +18,12 @@ from urllib.request import urlopen
 import pytest
 
 from dashboard.cli import main
-from dashboard.commands import serving
+from dashboard.commands import answers, importing, serving
+from dashboard.commands.importing import Imported
+from engine.errors import UnwritableStoreError
 from engine.spans import Span
-from engine.store.sqlite import open_store
+from engine.store import Appended
+from engine.store.sqlite import SQLiteStore, open_store
 
 FORKMAP = (sys.executable, "-c", "import sys; from dashboard.cli import main; sys.exit(main())")
 NOW = "2026-01-02T09:00:00Z"
@@ -254,7 +257,7 @@ def test_import_says_what_became_of_each_record(
     assert first == {"imported": records, "unchanged": 0, "refused": 0, "refusals": [], "runs": 9}
     assert main(["import", str(recorded), *place]) == 0
     again = json.loads(capsys.readouterr().out)
-    assert again == {"imported": 0, "unchanged": records, "refused": 0, "refusals": [], "runs": 0}
+    assert again == {"imported": 0, "unchanged": records, "refused": 0, "refusals": [], "runs": 9}
 
 
 def test_import_counts_the_runs_of_its_own_records_each_once(
@@ -270,7 +273,7 @@ def test_import_counts_the_runs_of_its_own_records_each_once(
     left.close()
 
     assert main(["import", str(path), "--store", str(place)]) == 0
-    assert capsys.readouterr().out == "30 imported, 0 unchanged, 0 refused; 1 run.\n"
+    assert capsys.readouterr().out == "Spans and outcomes: 30 imported, 0 unchanged, 0 refused; 1 run.\n"
 
 
 def test_differing_copies_in_one_file_are_unchanged_when_it_is_imported_again(
@@ -282,8 +285,8 @@ def test_differing_copies_in_one_file_are_unchanged_when_it_is_imported_again(
 
     assert main(["import", str(path), *place]) == main(["import", str(path), *place]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "1 imported, 1 unchanged, 0 refused; 1 run.",
-        "0 imported, 2 unchanged, 0 refused; 0 runs.",
+        "Spans and outcomes: 1 imported, 1 unchanged, 0 refused; 1 run.",
+        "Spans and outcomes: 0 imported, 2 unchanged, 0 refused; 1 run.",
     ]
 
 
@@ -297,7 +300,7 @@ def test_import_keeps_the_good_lines_and_names_the_bad(
     asked = ["import", str(path), "--store", str(tmp_path / "store.sqlite")]
     assert main(asked) == 1
     out, err = capsys.readouterr()
-    assert out == "4 imported, 0 unchanged, 2 refused; 1 run.\n"
+    assert out == "Spans and outcomes: 4 imported, 0 unchanged, 2 refused; 1 run.\n"
     assert [line.rpartition(f"{path}:")[2].partition(": ")[0] for line in err.splitlines()] == ["5", "6"]
     assert main([*asked, "--json"]) == 1
     assert [each["line"] for each in json.loads(capsys.readouterr().out)["refusals"]] == [5, 6]
@@ -310,6 +313,88 @@ def test_import_of_files_that_cannot_be_read(
     assert main(["import", str(tmp_path / "absent"), *place]) == 2
     assert capsys.readouterr().err.startswith(f"{tmp_path / 'absent'}: ")
     assert main(["import", str(tmp_path / "absent"), str(recorded), *place]) == 1
+
+
+def test_a_path_that_cannot_be_looked_at_costs_no_other_file(
+    recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = str(tmp_path / ("a" * 300))
+    assert main(["import", long, str(recorded), "--json", "--store", str(tmp_path / "store.sqlite")]) == 1
+    found = json.loads(capsys.readouterr().out)
+    reason = "it cannot be read: File name too long"
+    assert (found["runs"], found["refusals"]) == (9, [{"file": long, "line": 0, "reason": reason}])
+
+
+def test_outcomes_of_runs_not_seen_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, place = tmp_path / "runs.jsonl", ["--store", str(tmp_path / "store.sqlite")]
+    lines = [*run_lines("r1", GOOD, "success")]
+    path.write_text("\n".join([*lines, lines[-1].replace('"r1"', '"typo-run"')]))
+    assert main(["import", str(path), *place]) == 0
+    assert capsys.readouterr() == (
+        "Spans and outcomes: 5 imported, 0 unchanged, 0 refused; 1 run.\n",
+        "1 outcome waits for a run not seen yet: typo-run\n",
+    )
+    outcomes = [lines[-1].replace('"r1"', f'"typo{number}"') for number in range(12)]
+    path.write_text("\n".join(outcomes))
+    assert main(["import", str(path), "--json", *place]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["runs"] == 0
+    assert err.startswith("outcomes of 12 runs not seen yet wait: typo0, typo1, ") and err.endswith(
+        "typo9 …\n"
+    )
+
+
+class FillingUp(SQLiteStore):
+    """A store whose disk is full after the first batch."""
+
+    batches = 0
+
+    def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
+        self.batches += 1
+        if self.batches > 1:
+            raise UnwritableStoreError("the disk is full")
+        return super().append(tenant, spans)
+
+
+def test_what_was_stored_before_the_disk_was_full_is_counted(tmp_path: Path) -> None:
+    path, place = tmp_path / "runs.jsonl", tmp_path / "store.sqlite"
+    step = span("r1", 1, "tool:find", "t", "ended")
+    path.write_text(
+        "\n".join(json.dumps(step | {"span_id": str(each)}) for each in range(importing.BATCH + 1))
+    )
+    open_store(place, create=True).close()
+    store = FillingUp(place)
+    done = importing.import_files(store, "default", [path])
+    store.close()
+    assert done == Imported(importing.BATCH, 0, (), runs=1, fault="the disk is full")
+
+
+def test_a_full_disk_is_told_with_the_counts(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def open_filling_up(path: Path, **_: Any) -> FillingUp:
+        open_store(path, create=True).close()
+        store = FillingUp(path)
+        store.batches = 1
+        return store
+
+    monkeypatch.setattr(answers, "open_store", open_filling_up)
+    assert main(["import", str(recorded), "--store", str(tmp_path / "store.sqlite")]) == 2
+    assert capsys.readouterr() == (
+        "Spans and outcomes: 0 imported, 0 unchanged, 0 refused; 0 runs.\n",
+        "forkmap: the disk is full; what was stored before is counted\n",
+    )
+
+
+def test_refusals_that_nobody_reads_cost_neither_counts_nor_exit_code(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text("\n".join([*run_lines("r1", GOOD, "success"), *["{oops"] * 10_000]))
+    command = (*FORKMAP, "import", str(path), "--store", str(tmp_path / "store.sqlite"))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stderr.close()
+        counts = b"Spans and outcomes: 4 imported, 0 unchanged, 10,000 refused; 1 run.\n"
+        assert (process.stdout.read(), process.wait(60)) == (counts, 1)
 
 
 def test_import_for_another_agent(recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -413,6 +498,11 @@ def test_a_run_with_nothing_to_be_judged_by_in_this_time(
             "forkmap: No run of the agent 'desk' is in the store. Nobody",
         ),
         (("run", "r99"), "forkmap: No run 'r99' is in the store."),
+        (
+            ("run", "r5", "--next", "x"),
+            "forkmap: 'x' is no step: a step is kind:name, for example tool:search",
+        ),
+        (("run", "r5", "--next", ""), "forkmap: '?' is no step: a step is kind:name"),
         (("run",), "forkmap: the following arguments are required: ID"),
         (("import", "--format", "xml", "f"), "forkmap: argument --format: invalid choice: 'xml'"),
         (("serve", "--port", "65536"), "forkmap: argument --port: '65536' is no port: a number from 0"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -12,11 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from engine.errors import InputError
+from engine.errors import InputError, StoreError
 from engine.ingest import Record, Refusal, read_file
+from engine.paths import identifier
 from engine.runs import Declaration
 from engine.spans import Span
-from engine.store import Store
+from engine.store import Appended, Store
 
 BATCH = 5_000
 """Records that are written at a time."""
@@ -35,16 +36,24 @@ class Imported(NamedTuple):
     refusals : tuple of Refusal
         What was left out, and why; a file of which nothing could be read is one, at line 0.
     runs : int
-        Runs that the imported records belong to.
-    unreadable : int
-        Files of which nothing could be read.
+        Runs that the records belong to, changed or not.
+    waiting : tuple of str
+        Ids of runs that outcomes were declared for and no span has been seen of, in order.
+    fault : str
+        Why the store took no more; "" if it took everything.
     """
 
     imported: int
     unchanged: int
     refusals: tuple[Refusal, ...]
     runs: int
-    unreadable: int
+    waiting: tuple[str, ...] = ()
+    fault: str = ""
+
+    @property
+    def unreadable(self) -> int:
+        """Files of which nothing could be read."""
+        return sum(each.line == 0 for each in self.refusals)
 
 
 def import_files(
@@ -58,36 +67,50 @@ def import_files(
     """Write what files hold into the store, batch by batch, then fold it into runs.
 
     Of copies of one span the last counts, as far as a batch reaches; two differing copies further
-    apart replace each other at every import of the file.
-
-    Raises
-    ------
-    StoreError
-        The store cannot be written to; batches written before are kept.
+    apart replace each other at every import of the file. Where the store fails, batches written
+    before are kept and counted.
     """
-    imported = unchanged = unreadable = 0
+    imported = unchanged = 0
     refusals: list[Refusal] = []
-    store.settle(tenant)  # What others left to be folded does not count as imported.
-    for file in files:
-        try:
-            found = read_file(file, format, agent, watch(file))
-        except InputError as error:
-            refusals.append(Refusal(str(file), error.line, error.reason))
-            unreadable += 1
-            continue
+    traces: set[str] = set()
+    declared: dict[str, str] = {}
+    fault = ""
+    found = _read(files, format, agent, watch)
+    try:
         while batch := list(islice(found, BATCH)):
             refusals += [each for each in batch if isinstance(each, Refusal)]
-            new, same = _write(store, tenant, [each for each in batch if not isinstance(each, Refusal)])
-            imported, unchanged = imported + new, unchanged + same
-    return Imported(imported, unchanged, tuple(refusals), len(store.settle(tenant)), unreadable)
+            spans = [each for each in batch if isinstance(each, Span)]
+            outcomes = [each for each in batch if isinstance(each, Declaration)]
+            traces.update(each.trace_id for each in spans)
+            for done in _write(store, tenant, spans, outcomes):
+                imported += done.new + done.changed
+                unchanged += done.unchanged
+            declared.update((identifier(each.run_id), each.run_id) for each in outcomes)
+    except StoreError as error:
+        fault = str(error)
+    try:
+        runs = store.runs_of(tenant, traces, declared)
+    except StoreError as error:
+        runs, declared, fault = set(), {}, fault or str(error)
+    waiting = tuple(name for kept, name in declared.items() if kept not in runs)
+    return Imported(imported, unchanged, tuple(refusals), len(runs), waiting, fault)
 
 
-def _write(store: Store, tenant: str, records: Sequence[Record]) -> tuple[int, int]:
-    """Write a batch; how many records changed something, and how many did not."""
-    spans = [each for each in records if isinstance(each, Span)]
-    declared = [each for each in records if isinstance(each, Declaration)]
-    done = store.append(tenant, spans), store.declare(tenant, declared)
-    return sum(each.new + each.changed for each in done), sum(each.unchanged for each in done)
+def _read(
+    files: Sequence[Path], format: str | None, agent: str | None, watch: Watch
+) -> Iterator[Record | Refusal]:
+    for file in files:
+        try:
+            yield from read_file(file, format, agent, watch(file))
+        except InputError as error:
+            yield Refusal(str(file), error.line, error.reason)
+
+
+def _write(
+    store: Store, tenant: str, spans: Sequence[Span], outcomes: Sequence[Declaration]
+) -> Iterator[Appended]:
+    yield store.append(tenant, spans)
+    yield store.declare(tenant, outcomes)
 
 
 @contextmanager
@@ -100,7 +123,9 @@ def progress_bar(console: Console, files: Sequence[Path]) -> Iterator[Watch]:
     with Progress(*columns, console=console, transient=True) as progress:
 
         def watch(file: Path) -> Callable[[int], None]:
-            size = file.stat().st_size if file.is_file() else 0
+            size = 0
+            with suppress(OSError):  # Reading the file will say what is wrong with it.
+                size = file.stat().st_size
             task = progress.add_task(escape(file.name), total=size)
             return lambda done: progress.update(task, completed=done)
 

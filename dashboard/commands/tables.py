@@ -34,7 +34,7 @@ AGENT_LINES = 100
 MAP_LINES = 40
 """Nodes of a map that are shown: those most runs passed."""
 LISTED = 10
-"""Hotspots that are shown."""
+"""Hotspots, and runs waited for, that are shown."""
 
 
 def refusal(refused: Refusal) -> str:
@@ -43,10 +43,21 @@ def refusal(refused: Refusal) -> str:
     return plain(f"{where}: {refused.reason}")
 
 
+def notes(done: Imported) -> list[str]:
+    """What else should be known of an import, a sentence each."""
+    count = len(done.waiting)
+    names = ", ".join(map(plain, done.waiting[:LISTED])) + (" …" if count > LISTED else "")
+    waits = "1 outcome waits for a run not seen yet"
+    if count > 1:
+        waits = f"outcomes of {count:,} runs not seen yet wait"
+    stopped = f"forkmap: {plain(done.fault)}; what was stored before is counted"
+    return [f"{waits}: {names}"] * bool(count) + [stopped] * bool(done.fault)
+
+
 def imported(done: Imported) -> RenderableType:
     """What an import did, in a sentence."""
     counts = f"{done.imported:,} imported, {done.unchanged:,} unchanged, {len(done.refusals):,} refused"
-    return shown(f"{counts}; {words.count(done.runs, 'run')}.")
+    return shown(f"Spans and outcomes: {counts}; {words.count(done.runs, 'run')}.")
 
 
 def agents(summaries: Sequence[AgentSummary]) -> RenderableType:
