@@ -10,7 +10,8 @@
     │   ├── DamagedStoreError   the database reports corruption
     │   └── UnwritableStoreError  only read: it may not be written to, or the disk is full
     ├── UnknownAgentError   nobody by that name in this tenant
-    └── UnknownRunError     no such run in this tenant
+    ├── UnknownRunError     no such run in this tenant
+    └── UnknownStepError    a text that means no step
 """
 
 from __future__ import annotations
@@ -67,3 +68,7 @@ class UnknownAgentError(ForkmapError):
 
 class UnknownRunError(ForkmapError):
     """No such run is in the tenant's store."""
+
+
+class UnknownStepError(ForkmapError):
+    """A text that means no step, or several."""

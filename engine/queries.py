@@ -6,7 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.calibration import Calibration, calibrate
+from engine.conventions import Kind
+from engine.errors import UnknownStepError
 from engine.maps import MAX_NODES, BehaviourMap, build
+from engine.paths import BUCKET_TEXTS, clean_name, parse_signature
 from engine.runs import ALL_TIME, Cohort, Outcome, Run, View, Window, is_live
 from engine.store import MAX_RUNS, AgentSummary, RunRow, Store
 from engine.verdicts import Verdict, judge, judge_next
@@ -14,6 +17,8 @@ from engine.verdicts import Verdict, judge, judge_next
 DEFAULT_WINDOW = Window()
 """The last 30 days, as a symbol."""
 
+STEP_KINDS = (Kind.LLM, Kind.TOOL, Kind.AGENT)
+"""Kinds of span that are steps."""
 SEARCHED = 50
 """Agents whose runs are searched for names like a text."""
 RECENT = 500
@@ -73,11 +78,40 @@ def cohort_of(run: Run, tenant: str, window: Window = DEFAULT_WINDOW) -> Cohort:
     return Cohort(tenant, run.agent, window)
 
 
-def judge_run(behaviour: BehaviourMap, run: Run, now_ns: int, step: str = "") -> Judged:
-    """Judge a run against a map; with ``step``, the path followed by that step too."""
+def named_step(behaviour: BehaviourMap, text: str) -> str:
+    """The signature a text means: ``kind:name``, or a bare name that one signature of the map has.
+
+    Raises
+    ------
+    UnknownStepError
+        It means none, or several.
+    """
+    kind, name = parse_signature(text.strip())
+    wanted = f"{kind}:{clean_name(name)}"
+    known = {token.signature for token in behaviour.tokens}
+    is_step = kind in STEP_KINDS and name.strip() and not wanted.endswith(BUCKET_TEXTS[1:])
+    if is_step or wanted in known:
+        return wanted
+    bare = clean_name(text)
+    alike = [signature for signature in known if parse_signature(signature)[1] == bare]
+    if len(alike) == 1:
+        return alike[0]
+    raise UnknownStepError(f"{bare!r} is no step: a step is kind:name, for example tool:search_orders")
+
+
+def judge_run(behaviour: BehaviourMap, run: Run, now_ns: int, step: str | None = None) -> Judged:
+    """Judge a run against a map; with ``step``, the path followed by that step too.
+
+    Raises
+    ------
+    UnknownStepError
+        The text means no step.
+    """
     live = is_live(run.source, run.last_ns, now_ns)
     verdict = judge(behaviour, run, live)
-    return Judged(run, verdict, judge_next(behaviour, run, live, step) if step else None)
+    if step is None:
+        return Judged(run, verdict)
+    return Judged(run, verdict, judge_next(behaviour, run, live, named_step(behaviour, step)))
 
 
 def load_verdict(
@@ -86,7 +120,7 @@ def load_verdict(
     run_id: str,
     now_ns: int,
     window: Window = DEFAULT_WINDOW,
-    step: str = "",
+    step: str | None = None,
     bounds: Bounds = BOUNDS,
 ) -> Judged:
     """Read a run and judge it by a map built now.
@@ -95,6 +129,8 @@ def load_verdict(
     ------
     UnknownRunError
         No such run in the tenant.
+    UnknownStepError
+        The text means no step.
     """
     run = store.run(tenant, run_id)
     behaviour = load_map(store, cohort_of(run, tenant, window), now_ns, bounds)

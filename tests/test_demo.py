@@ -40,7 +40,7 @@ def support(store: Store) -> BehaviourMap:
     return queries.load_map(store, Cohort("default", "support-agent"), demo.NOW_NS)
 
 
-def judged(store: Store, run_id: str, step: str = "") -> Judged:
+def judged(store: Store, run_id: str, step: str | None = None) -> Judged:
     return queries.load_verdict(store, "default", run_id, demo.NOW_NS, step=step)
 
 

@@ -277,6 +277,15 @@ def test_a_step_that_is_asked_about_is_judged(service: Service) -> None:
     assert "If it goes on with  tool delete_all : novel" in said
 
 
+def test_a_step_may_be_named_without_its_kind_and_what_is_none_is_told(service: Service) -> None:
+    assert "If it goes on with  tool search_orders" in text(
+        settled(service, "/run?run=live-1&next=search_orders").body
+    )
+    said = text(settled(service, "/run?run=live-1&next=x").body)
+    assert "'x' is no step: a step is kind:name, for example tool:search_orders" in said
+    assert "If it goes on with " not in said
+
+
 def test_a_run_links_to_its_place_on_the_map(service: Service) -> None:
     page = settled(service, "/run?run=bad-1")
     on_map = next(link for link in links(page.body) if "node=" in link)

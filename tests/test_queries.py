@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine import queries
-from engine.errors import UnknownAgentError, UnknownRunError
+from engine.errors import UnknownAgentError, UnknownRunError, UnknownStepError
 from engine.queries import Example, Found
 from engine.runs import ALL_TIME, Cohort, Outcome, Window
 from engine.store import AgentSummary
@@ -81,6 +81,38 @@ def test_a_named_next_step_is_judged_beside_the_path(store: MemoryStore) -> None
     asked = queries.load_verdict(store, "default", "live-1", NOW_NS, ALL_TIME, "tool:delete_all").asked
     assert asked is not None
     assert (asked.verdict, str(asked.path[-1])) == ("novel", "tool:delete_all")
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("search_orders", "tool:search_orders"),
+        (" tool:search_orders ", "tool:search_orders"),
+        ("gpt", "llm:gpt"),
+        ("tool:delete_all", "tool:delete_all"),
+        ("tool:a\nb", "tool:a\ufffdb"),
+        ("agent:a:b", "agent:a:b"),
+    ],
+)
+def test_a_step_may_be_named_with_or_without_its_kind(store: MemoryStore, text: str, meant: str) -> None:
+    assert queries.named_step(queries.load_map(store, COHORT, NOW_NS), text) == meant
+
+
+@pytest.mark.parametrize("text", ["x", "", ":", "tool:", "llm: ", "other:x", "tool:search_orders×3-5", "…"])
+def test_a_text_that_means_no_step_is_told(store: MemoryStore, text: str) -> None:
+    with pytest.raises(
+        UnknownStepError, match="is no step: a step is kind:name, for example tool:search_ord"
+    ):
+        queries.load_verdict(store, "default", "live-1", NOW_NS, ALL_TIME, text)
+
+
+def test_a_name_that_is_known_of_two_kinds_means_neither_and_an_odd_one_that_is_known_is_meant() -> None:
+    store = MemoryStore([make_run("r", "tool:desk agent:desk tool:a×2 tool:srv:get")])
+    behaviour = queries.load_map(store, COHORT._replace(window=ALL_TIME), NOW_NS)
+    with pytest.raises(UnknownStepError, match="'desk' is no step"):
+        queries.named_step(behaviour, "desk")
+    assert queries.named_step(behaviour, "tool:a×2") == "tool:a×2"
+    assert queries.named_step(behaviour, "srv:get") == "tool:srv:get"
 
 
 def test_an_unknown_run_is_told(store: MemoryStore) -> None:

@@ -14,7 +14,7 @@ from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine import queries
 from engine.builder import Failed, Ready
-from engine.errors import UnknownRunError
+from engine.errors import UnknownRunError, UnknownStepError
 from engine.maps import BehaviourMap
 from engine.queries import Judged
 from engine.runs import LIVE_NS, SECOND_NS, Run, is_live
@@ -36,12 +36,12 @@ def layout(service: Service, look: Look) -> Page:
         waiting = states.building(f"the map of {run.agent}, to judge this run by")
         return Page(title, waiting, waiting=True, stamp="building", agent=run.agent)
     now_ns = service.now_ns()
-    judged = queries.judge_run(answer.value, run, now_ns, look.next)
+    judged, complaint = _judged(answer.value, run, now_ns, look)
     sent = service.store.spans(service.tenant, run.run_id, steps.SHOWN + 1)
     body = html.Div(
         [
             _head(run, look, now_ns),
-            *([states.notice(look.complaint)] if look.complaint else []),
+            *[states.notice(text) for text in (look.complaint, complaint) if text],
             verdict.banner(judged.verdict),
             *([verdict.asked(judged.asked)] if judged.asked else []),
             html.Div([_odds(judged, answer.value, look), _next(judged, look)], className="columns"),
@@ -50,6 +50,14 @@ def layout(service: Service, look: Look) -> Page:
         className="run-page",
     )
     return Page(title, body, stamp=str(answer.built_ns), agent=run.agent)
+
+
+def _judged(behaviour: BehaviourMap, run: Run, now_ns: int, look: Look) -> tuple[Judged, str]:
+    """The run judged with the step that was asked about, or without it and why."""
+    try:
+        return queries.judge_run(behaviour, run, now_ns, look.next or None), ""
+    except UnknownStepError as error:
+        return queries.judge_run(behaviour, run, now_ns), str(error)
 
 
 def skeleton() -> Component:
