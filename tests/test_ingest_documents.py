@@ -56,6 +56,7 @@ def test_brackets_and_quotes_inside_text_end_nothing() -> None:
     [
         (b'{"a": 1', "the document is cut off"),
         (b'{"a": "x', "not JSON: a text that is not closed"),
+        (b"{'a': 1}", "not JSON: Expecting property name enclosed in double quotes at character 2"),
         (b'{"a": [1}}', "not JSON: Expecting ',' delimiter at character 9"),
         (b'{"a": 1]', "not JSON: Expecting ',' delimiter at character 8"),
         (b"hello", "not JSON: '{' was expected"),

@@ -98,9 +98,10 @@ def test_a_bad_outcome_is_refused_with_its_line(tmp_path: Path, changes: dict[st
 
 def test_a_line_that_is_no_json_is_refused_with_its_line(tmp_path: Path) -> None:
     cut_off = json.dumps(FORKMAP_SPAN)[:-1]
-    assert read(tmp_path, cut_off, "[]", FORKMAP_SPAN) == [
+    assert read(tmp_path, cut_off, "[]", '{"a', FORKMAP_SPAN) == [
         (1, f"not JSON: Expecting ',' delimiter at character {len(cut_off) + 1}"),
         (2, 'an object with "type": "span" or "type": "outcome" was expected'),
+        (3, "not JSON: Unterminated string starting at character 2"),
         SPAN,
     ]
 

@@ -76,7 +76,8 @@ def _decode_python(text: bytes) -> Any:
     try:
         return json.loads(text.decode("utf-8", "surrogateescape"), strict=False, parse_int=_integer)
     except json.JSONDecodeError as error:
-        raise InputError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
+        what = error.msg.removesuffix(" at")
+        raise InputError(f"not JSON: {what} at character {error.pos + 1}") from None
 
 
 def _integer(digits: str) -> int | str:
