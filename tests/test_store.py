@@ -31,7 +31,7 @@ from engine.runs import (
 )
 from engine.spans import Event, Span, Status
 from engine.store import AgentSummary, Appended, RunRow, Store, settling
-from engine.store.sqlite import open_store
+from engine.store.sqlite import SQLiteStore, open_store
 
 NOW = 2_000_000_000_000_000_000
 LONG_AGO = NOW - 3600 * 10**9
@@ -259,6 +259,27 @@ def test_settling_goes_on_until_nothing_is_left(store: Store) -> None:
 
 
 # Declared outcomes
+
+
+class Counting(SQLiteStore):
+    """A store that counts what it folded in each transaction."""
+
+    def _write_batch(self, tenant: str, folded: settling.Folded) -> set[str]:
+        self.batches = [*getattr(self, "batches", ()), (len(folded.touched), len(folded.runs))]
+        return super()._write_batch(tenant, folded)
+
+
+def test_a_run_of_many_traces_is_folded_once_and_others_in_batches(tmp_path: Path) -> None:
+    open_store(tmp_path / "runs.sqlite", create=True).close()
+    store = Counting(tmp_path / "runs.sqlite")
+    chat = {"session.id": "chat"}
+    store.append("default", [call(f"a{number}", 1, more=chat) for number in range(1200)])
+    store.append("default", [call(f"b{number}", 1) for number in range(600)])
+
+    assert len(store.settle("default")) == 601
+    assert store.batches == [(1200, 1), (500, 500), (100, 100)]
+    assert len(store.spans("default", "chat")) == 1200
+    store.close()
 
 
 def test_a_declaration_may_come_before_its_spans(store: Store) -> None:

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from engine.runs import Declaration, Outcome, ReadingSettings, Run, assemble, run_key
+from engine.runs import Declaration, Outcome, ReadingSettings, Run, RunKey, assemble, run_key
 from engine.spans import Span
 from engine.store.keys import traces_of_run
 from engine.store.packing import unpack_span
@@ -20,7 +20,9 @@ from engine.store.writing import RunWriter
 BATCH_RUNS = 500
 """Touched traces folded in one transaction at most."""
 BATCH_SPANS = 20_000
-"""Spans after which a transaction takes no further trace."""
+"""Spans after which a transaction takes no further run."""
+MOST_SPANS = 100_000
+"""Spans after which it takes no further trace of its runs either."""
 
 
 class Basis(NamedTuple):
@@ -40,10 +42,9 @@ class Folded(NamedTuple):
 
 def read_batch(db: sqlite3.Connection, tenant: int, reading: ReadingSettings) -> Folded | None:
     """Fold the next touched traces and every run they belong to, or did; None if none is touched."""
-    spans = _touched(db, tenant)
+    spans, keys = _touched(db, tenant, reading.run_key)
     if not spans:
         return None
-    keys = {no: run_key(found, reading.run_key) for no, found in spans.items()}
     left = (_run_id(db, no) for no in spans)
     run_ids = tuple(dict.fromkeys((*keys.values(), *(run_id for run_id in left if run_id is not None))))
     runs = {}
@@ -59,19 +60,25 @@ def read_batch(db: sqlite3.Connection, tenant: int, reading: ReadingSettings) ->
     return Folded(look(db, tenant, spans, run_ids), tuple(spans), runs)
 
 
-def _touched(db: sqlite3.Connection, tenant: int) -> dict[int, list[Span]]:
-    """The next touched traces with their spans, within the batch's bounds."""
+def _touched(db: sqlite3.Connection, tenant: int, by: RunKey) -> tuple[dict[int, list[Span]], dict[int, str]]:
+    """The next touched traces: their spans, and the ids of the runs they belong to now.
+
+    Past its bounds a batch goes on while traces belong to its runs, which would be folded again else.
+    """
     found: dict[int, list[Span]] = {}
-    total = 0
-    for (no,) in db.execute(
-        "SELECT no FROM traces WHERE tenant = ? AND stamp <> settled ORDER BY no LIMIT ?",
-        (tenant, BATCH_RUNS),
-    ):
-        found[no] = spans_of(db, no)
-        total += len(found[no])
-        if total >= BATCH_SPANS:
+    keys: dict[int, str] = {}
+    total, run_ids = 0, set[str]()
+    touched = "SELECT no FROM traces WHERE tenant = ? AND stamp <> settled ORDER BY no"
+    for (no,) in db.execute(touched, (tenant,)):
+        spans = spans_of(db, no)
+        key = run_key(spans, by)
+        is_full = len(found) >= BATCH_RUNS or total >= BATCH_SPANS
+        if total >= MOST_SPANS or (is_full and key not in run_ids):
             break
-    return found
+        found[no], keys[no] = spans, key
+        total += len(spans)
+        run_ids.add(key)
+    return found, keys
 
 
 def spans_of(db: sqlite3.Connection, trace: int) -> list[Span]:
