@@ -76,17 +76,25 @@
     return { ...colours, font: getComputedStyle(element).fontFamily };
   }
 
-  /** Text cut to a width; isolated, so that a right-to-left name stays in its place. */
+  /** Text cut in its middle to a width: steps beside each other often differ in their ends only. */
   function fit(context, text, width) {
     if (context.measureText(text).width <= width) return text;
     const signs = Array.from(text);
+    const cut = (kept) => signs.slice(0, (kept + 1) >> 1).join("") + "…" + signs.slice(signs.length - (kept >> 1)).join("");
     let [fits, tooLong] = [0, signs.length];
     while (fits + 1 < tooLong) {
       const middle = (fits + tooLong) >> 1;
-      if (context.measureText(signs.slice(0, middle).join("") + "…").width <= width) fits = middle;
+      if (context.measureText(cut(middle)).width <= width) fits = middle;
       else tooLong = middle;
     }
-    return fits ? signs.slice(0, fits).join("") + "…" : "";
+    return fits ? cut(fits) : "";
+  }
+
+  /** A step's name with its repeat bucket whole; isolated, so that a right-to-left name stays in its place. */
+  function label(context, { name, bucket }, width) {
+    const room = width - (bucket ? context.measureText(bucket).width : 0);
+    const cut = fit(context, name, room);
+    return cut ? `\u2068${cut}\u2069${bucket}` : fit(context, bucket, width);
   }
 
   function draw(context, picture) {
@@ -112,23 +120,26 @@
     const fork = data.fork[node] !== undefined;
     const pill = fork && height > 16 && width > 120 ? 62 : 0;
     if (height > LABEL_PX && width > 28) {
-      const { name, bucket } = columns.step(data, node);
       context.font = `500 11px ${colours.font}`;
       context.fillStyle = colours[`on${Math.abs(tone)}`];
-      context.fillText(`\u2068${fit(context, name + bucket, width - 12 - pill)}\u2069`, x + 6, y + height / 2);
+      context.fillText(label(context, columns.step(data, node), width - 12 - pill), x + 6, y + height / 2);
     }
-    if (pill) drawPill(context, x + width - pill - 4, y + height / 2, pill, colours);
+    if (pill) drawPill(context, x + width - pill - 4, y + height / 2, pill, colours, data.doubt[node] !== undefined);
     else if (fork) {
       context.fillStyle = colours.fork;
       context.fillRect(x + width - 5, y, 5, Math.max(height - gap, 2));
     }
   }
 
-  function drawPill(context, x, middle, width, colours) {
-    context.fillStyle = colours["fork-soft"];
+  /** The mark of a fatal fork; one that may be chance is outlined only. */
+  function drawPill(context, x, middle, width, colours, maybe) {
+    context.fillStyle = colours[maybe ? "panel" : "fork-soft"];
+    context.strokeStyle = colours.fork;
+    context.lineWidth = 1;
     context.beginPath();
     context.roundRect(x, middle - 8, width, 16, 8);
     context.fill();
+    if (maybe) context.stroke();
     context.font = `650 10.5px ${colours.font}`;
     context.fillStyle = colours.fork;
     context.fillText("fatal fork", x + 7, middle + 0.5);

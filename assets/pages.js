@@ -1,6 +1,8 @@
 /* What the pages do in the browser: select a node, keep the URL, follow the theme. */
 (function () {
   "use strict";
+  /* So much of the panel on show is enough. */
+  const PANEL_PX = 200;
   const dash = (window.dash_clientside = window.dash_clientside || {});
 
   /* The tree, the overview and the lists select the same node. */
@@ -10,7 +12,17 @@
     if (from === "tree") return [dash.no_update, inTree];
     if (from === "icicle") return [inOverview, dash.no_update];
     if (!from || !context.triggered[0].value) return [dash.no_update, dash.no_update];
+    showPanel();
     return [from.node, from.node];
+  }
+
+  /* What was picked in a list is told in the panel: bring it into view where it is not. */
+  function showPanel() {
+    const panel = document.getElementById("node-panel");
+    const { top } = panel.getBoundingClientRect();
+    if (top >= 0 && top < window.innerHeight - PANEL_PX) return;
+    const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+    panel.scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
   }
 
   /* The address bar always names what is looked at; Back is not littered with every step. */

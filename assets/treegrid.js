@@ -58,13 +58,19 @@
   /** The part of a badge that a narrow tree leaves out. */
   const word = (text) => h("span", { className: "badge-word" }, text);
 
+  /** A fork that may be chance is outlined only, and says so. */
+  const forkMark = (p, doubt) =>
+    doubt === undefined
+      ? { className: "badge badge-fork", title: `Fatal fork: p ${p}` }
+      : { className: "badge badge-fork maybe", title: `Fatal fork: p ${p}; may be chance: q ${doubt}` };
+
   function Badges({ data, head, tail }) {
     const p = data.fork[head];
     const bits = data.hotspot[tail];
     const live = data.live[head];
     return [
       p !== undefined &&
-        h("span", { key: "fork", className: "badge badge-fork", title: `Fatal fork: p ${p}` }, icon(FORK), word("fatal fork")),
+        h("span", { key: "fork", ...forkMark(p, data.doubt[head]) }, icon(FORK), word("fatal fork")),
       bits !== undefined &&
         h(
           "span",
@@ -210,8 +216,16 @@
 
   const FILTERS = [["all", "All steps"], ["forks", "Fatal forks"], ["hotspots", "Hotspots"], ["decided", "Off the base rate"]];
 
+  const SHADES = [
+    "The 95% interval holds the base rate, or there are under 10 runs",
+    "The 95% interval ends less than 10 points from the base rate",
+    "The 95% interval ends further than 10 points from the base rate",
+    "The 95% interval ends further than 25 points from the base rate",
+  ];
+
   function Tools({ id, query, filter, hits, onChange, onLeave }) {
-    const tones = (from, to) => [from, from + 1, to].map((tone) => h("i", { key: tone, className: `swatch tone${tone}` }));
+    const swatch = (tone) => h("i", { key: tone, className: `swatch tone${tone}`, title: SHADES[Math.abs(tone)] });
+    const tones = (from) => [from, from + 1, from + 2].map(swatch);
     return h(
       "div",
       { className: "tree-tools" },
@@ -241,10 +255,10 @@
       h("span", { className: "dim", role: "status" }, hits === null ? "" : hits === 1 ? "1 step" : `${columns.count(hits)} steps`),
       h(
         "span",
-        { className: "legend", "aria-hidden": true },
-        tones(-3, -1), "below base",
-        h("i", { className: "swatch tone0" }), "undecided",
-        tones(1, 3), "above base"
+        { className: "legend" },
+        h("span", null, tones(-3), "below base by over 25, 10, 0 points"),
+        h("span", null, swatch(0), "undecided"),
+        h("span", null, tones(1), "above by over 0, 10, 25")
       )
     );
   }

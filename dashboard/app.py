@@ -17,7 +17,7 @@ from waitress import serve as listen
 
 from dashboard import callbacks, ids, routes, security, urls
 from dashboard.caching import BytesCache
-from dashboard.components import charts, states
+from dashboard.components import charts, states, words
 from dashboard.components.shell import clock, navigation, shell
 from dashboard.pages import behaviour, calibration, found, home, run
 from dashboard.service import Page, Service
@@ -152,7 +152,7 @@ def show(
         return (*[no_update] * 5, not page.waiting)
     place = navigation(path, look, page.agent)
     clock_text = clock(service.now_ns(), service.frozen)
-    return page.body, place, clock_text, f"{page.title} · Forkmap", fresh, not page.waiting
+    return page.body, place, clock_text, f"{words.quoted(page.title)} · Forkmap", fresh, not page.waiting
 
 
 def find_page(service: Service, path: str, look: urls.Look) -> Page:

@@ -88,7 +88,10 @@ def _window(found: dict[str, str]) -> tuple[Window, str]:
         try:
             bounds.append(_inside(iso_ns(text)) if text else None)
         except ValueError:
-            return DEFAULT_WINDOW, f"{key}={text} is no RFC 3339 date or time; the last 30 days are shown."
+            return (
+                DEFAULT_WINDOW,
+                f"{key}={text:.200} is no RFC 3339 date or time; the last 30 days are shown.",
+            )
     if bounds == [None, None]:
         return (ALL_TIME if found.get("window") == "all" else DEFAULT_WINDOW), ""
     start_ns, end_ns = bounds

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT  # type: ignore[import-untyped]
@@ -106,6 +106,29 @@ def test_a_click_on_a_fatal_fork_shows_its_evidence(watched: Page, demo_url: str
     expect(watched.get_by_role("row", selected=True)).to_contain_text("search_orders")
     panel.locator("a.run-id").first.click()
     expect(watched.locator(".verdict")).to_be_visible()
+
+
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_in_a_narrow_window_a_picked_fork_comes_into_view(
+    watched: Page, demo_url: str, motion: Literal["reduce", "no-preference"]
+) -> None:
+    watched.emulate_media(reduced_motion=motion)
+    watched.set_viewport_size({"width": 1000, "height": 700})
+    watched.goto(f"{demo_url}/map?agent=support-agent")
+    watched.locator("button.finding.fork").last.click()
+    heading = watched.locator("#node-panel h2")
+    expect(heading).to_contain_text("issue_refund")
+    expect(heading).to_be_in_viewport()
+
+
+def test_the_live_runs_are_listed_and_lead_to_their_pages(watched: Page, demo_url: str) -> None:
+    watched.goto(f"{demo_url}/map?agent=support-agent")
+    watched.get_by_role("button", name="6", exact=True).click()
+    panel = watched.locator("#node-panel")
+    expect(panel.get_by_role("heading", name="6 live runs")).to_be_in_viewport()
+    expect(panel.locator(".pill-live")).to_have_count(6)
+    panel.get_by_role("link", name="live-doomed-0").click()
+    expect(watched.get_by_role("heading", level=1)).to_have_text("live-doomed-0")
 
 
 def test_the_map_page_loads_no_chart_library(watched: Page, demo_url: str) -> None:

@@ -29,7 +29,7 @@ from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine.builder import Maps, Ready, Request, load
 from engine.errors import ForkmapError
-from engine.runs import ALL_TIME, SECOND_NS, Cohort, Outcome, Run, View, Window
+from engine.runs import ALL_TIME, SECOND_NS, Cohort, Outcome, Run, Source, View, Window
 from engine.spans import Span
 from engine.store import Store
 from tests.memory_store import DAY_NS, NOW_NS, MemoryStore, corpus, make_run
@@ -85,6 +85,16 @@ def links(node: Any) -> list[str]:
     below = children if isinstance(children, (list, tuple)) else [children]
     nested = [link for child in below if isinstance(child, (Component, list)) for link in links(child)]
     return own + nested
+
+
+def classes(node: Any, name: str) -> list[str]:
+    """The classes of every component that has one of that name."""
+    if isinstance(node, (list, tuple)):
+        return [found for child in node for found in classes(child, name)]
+    if not isinstance(node, Component):
+        return []
+    own = getattr(node, "className", None) or ""
+    return [own] * (name in own.split()) + classes(getattr(node, "children", None), name)
 
 
 # --- the agents -----------------------------------------------------------------------------
@@ -155,9 +165,10 @@ def test_a_map_that_is_not_there_yet_is_waited_for(service: Service) -> None:
 def test_the_headline_says_what_is_wrong_where_how_sure_and_what_next(service: Service) -> None:
     said = text(settled(service, "/map?agent=support-agent").body)
     assert (
-        "Runs go wrong at  tool search_orders ×3-5 , step 2:  12.5% of 24 runs that take it succeed "
+        "Runs go wrong at  tool search_orders ×3-5  as step 2:  12.5% of 24 runs that take it succeed "
         ", against 83.3% of 36 that go another way.  That cost about  17 runs ; this is very unlikely to be "
-        "chance, even with 2 branches tested. Compare the two example runs from that point."
+        "chance, even with 2 branches tested.  Compare  bad-1 , which took it, with  good-1 , which went "
+        "another way."
     ) in said
 
 
@@ -165,8 +176,22 @@ def test_the_evidence_of_the_worst_fork_stands_beside_the_tree(service: Service)
     page = settled(service, "/map?agent=support-agent")
     said = text(page.body)
     assert "24 runs came here: 3 succeeded, 21 failed. 1 live run is here or below now." in said
+    assert "1 live run  here or below live live-1 at gpt, step 3" in said
     assert "Fisher's exact test gives p = 4.7\xa0×\xa010⁻⁸, q = 4.7\xa0×\xa010⁻⁸" in said
     assert {"/run?run=bad-1", "/run?run=good-1"} <= set(links(page.body))
+
+
+def test_a_fork_that_may_be_chance_is_marked_more_weakly() -> None:
+    """One fork in many branches that do not differ: its q-value is no longer small."""
+    runs = [
+        make_run(f"{name}{n}", f"tool:{name}", Outcome.SUCCESS if n < won else Outcome.FAILURE)
+        for name, won in (("bad", 2), *((f"way{place}", 6) for place in range(12)))
+        for n in range(8)
+    ]
+    page = settled(service_of(runs), "/map?agent=support-agent")
+    doubt = int(text(page.body).count("this may be chance"))
+    weak = [*classes(page.body, "badge-fork"), *classes(page.body, "lost")]
+    assert (doubt, weak) == (2, ["badge badge-fork maybe", "lost maybe"])
 
 
 def test_a_link_to_a_node_selects_it(service: Service) -> None:
@@ -284,6 +309,31 @@ def test_a_step_may_be_named_without_its_kind_and_what_is_none_is_told(service: 
     said = text(settled(service, "/run?run=live-1&next=x").body)
     assert "'x' is no step: a step is kind:name, for example tool:search_orders" in said
     assert "If it goes on with " not in said
+
+
+def test_a_step_that_the_map_calls_a_fatal_fork_is_never_shown_as_going_well() -> None:
+    """Once is fatal, again and again is well: the open step is pooled, and on track."""
+    runs = [
+        make_run(f"{name}{n}", f"tool:a {path}", Outcome.SUCCESS if n < won else Outcome.FAILURE)
+        for name, path, won in (
+            ("once", "tool:x tool:b", 4),
+            ("often", "tool:x tool:x tool:x tool:b", 28),
+            ("other", "tool:y", 29),
+        )
+        for n in range(30)
+    ]
+    service = service_of([*runs, make_run("live", "tool:a", source=Source.INFERRED, age_ns=0)])
+    page = settled(service, "/run?run=live&next=tool%3Ax")
+    said = text(page.body)
+    told = "On the map  step 2, x,  is a fatal fork: 4 of 30 succeeded against 57 of 60 that went another way"
+    assert "If it goes on with  tool x : on track" in said
+    assert said.count(told) == 1
+    assert classes(page.body, "verdict") == ["card verdict verdict-on-track", "verdict verdict-forked"]
+    node = next(link for link in links(page.body) if "node=" in link)
+    assert "tool x fatal fork" in text(settled(service, node).body)
+    done = settled(service, "/run?run=once9")
+    assert told in text(done.body)
+    assert classes(done.body, "verdict") == ["card verdict verdict-likely-failure"]
 
 
 def test_a_run_links_to_its_place_on_the_map(service: Service) -> None:
@@ -429,6 +479,16 @@ def test_a_ticket_of_several_runs_lists_them(service: Service) -> None:
     page = settled(service, "/found?q=t-19")
     assert "2 runs named “t-19”" in text(page.body)
     assert links(page.body) == ["/run?run=good-19", "/run?run=bad-19"]
+    assert "failure bad-19 support-agent · ticket t-19 · 2 days ago" in text(page.body)
+
+
+@pytest.mark.parametrize(
+    "url", ["/found?q=", "/map?agent=", "/run?run=", "/", "/map?agent=support-agent&from="]
+)
+def test_a_long_text_is_quoted_in_part(service: Service, url: str) -> None:
+    said = text(settled(service, url + "a" * 10_000).body)
+    assert "a" * 100 in said
+    assert "a" * 300 not in said
 
 
 def built_map_url(client: FlaskClient, window: str = "") -> str:

@@ -133,9 +133,11 @@ def test_a_run_id_can_be_copied(page: Page) -> None:
 
 
 PAGES = ["/", f"/map?agent={AGENT}", f"/run?run={RUN}", f"/calibration?agent={AGENT}", "/run?run=none"]
+ENDLESS = "a" * 10_000
+LONG = ["/found?q=", "/map?agent=", "/run?run=", "/", f"/map?agent={AGENT}&from="]
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", [*PAGES, *(path + ENDLESS for path in LONG)], ids=lambda path: path[:40])
 def test_no_page_is_wider_than_its_window(page: Page, path: str) -> None:
     opened(page, path).wait_for_load_state("networkidle")
     beyond = {}

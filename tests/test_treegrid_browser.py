@@ -58,7 +58,7 @@ def payload(*nodes: Node, **sparse: Any) -> dict[str, Any]:
         "low": np.rint(1000 * low).astype(int).tolist(),
         "high": np.rint(1000 * high).astype(int).tolist(),
         "tone": tones(low, high, base, support).tolist(),
-        **{"live": {}, "fork": {}, "hotspot": {}, "cut": {}},
+        **{"live": {}, "fork": {}, "doubt": {}, "hotspot": {}, "cut": {}},
         "base": round(1000 * base),
         **sparse,
     }
@@ -233,6 +233,7 @@ def test_columns_are_the_map_in_its_own_order() -> None:
         "tone": [0, 0, 0, 0],
         "live": {"0": 2, "1": 2, "3": 2},
         "fork": {},
+        "doubt": {},
         "hotspot": {"1": 1.0},
         "cut": {},
         "base": 375,
@@ -294,6 +295,26 @@ def test_badges_are_shown_whatever_else_is_in_the_row(show: Show) -> None:
     )
     assert badges == [["1.29 bits", "3 live"], [], [], [], ["fatal fork", "2 live", "cut"], [], [], []]
     expect(shown.page.locator(".badge-fork")).to_have_attribute("title", "Fatal fork: p = 1.2 × 10⁻⁶")
+
+
+def test_a_fork_that_may_be_chance_says_so(show: Show) -> None:
+    badge = show(SMALL | {"doubt": {"6": "= 0.12"}}).page.locator(".badge-fork.maybe")
+    expect(badge).to_have_attribute("title", "Fatal fork: p = 1.2 × 10⁻⁶; may be chance: q = 0.12")
+
+
+def test_the_legend_says_what_its_shades_mean(show: Show) -> None:
+    legend = show(SMALL).page.locator(".legend")
+    expect(legend).to_contain_text("below base by over 25, 10, 0 points")
+    titles = [legend.locator(".swatch").nth(place).get_attribute("title") or "" for place in range(7)]
+    assert [re.findall(r"\d+ points|under \d+ runs", title) for title in titles] == [
+        ["25 points"],
+        ["10 points"],
+        ["10 points"],
+        ["under 10 runs"],
+        ["10 points"],
+        ["10 points"],
+        ["25 points"],
+    ]
 
 
 def test_a_row_reads_as_runs_rate_and_interval(show: Show) -> None:

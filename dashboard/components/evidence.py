@@ -23,6 +23,10 @@ from engine.statistics import wilson_one
 
 OPTIONS = 10
 """Next steps shown at once."""
+LIVE = 5
+"""Live runs listed at a node."""
+LIVE_AT_START = 100
+"""Live runs listed at the start, where all of them are meant."""
 
 
 def evidence(
@@ -38,7 +42,7 @@ def evidence(
         Runs through the node to link to; for a fork they come from the fork itself.
     """
     path = behaviour.path(node)
-    badges = [html.Span("fatal fork", className="badge badge-fork")] if fork else []
+    badges = [fork_badge(fork.q)] if fork else []
     if behaviour.hotspot[node]:
         badges.append(
             html.Span(f"hotspot, {behaviour.entropy_bits[node]:.2f} bits", className="badge badge-hot")
@@ -50,6 +54,7 @@ def evidence(
         _against(behaviour, node),
         html.P(comparison_in_words(behaviour, node, fork)),
         _example_runs(fork, examples, look),
+        *live_runs(behaviour, node, look),
         _options(behaviour, node),
     ]
 
@@ -112,6 +117,48 @@ def _example_runs(fork: Fork | None, examples: Sequence[Example], look: Look) ->
     lines += [_example(example, look) for example in examples]
     body = html.Ul(lines) if lines else html.P("No completed run to show.", className="dim")
     return html.Section([html.H3("Example runs"), body], className="examples")
+
+
+def live_runs(behaviour: BehaviourMap, node: int, look: Look) -> list[Component]:
+    """The live runs that stand at a node or below, newest first; nothing if there is none."""
+    at = behaviour.live_node
+    inside = np.flatnonzero((at >= node) & (at < node + int(behaviour.size[node]))).tolist()
+    if not inside:
+        return []
+    shown = inside[: LIVE if node else LIVE_AT_START]
+    lines = [
+        html.Li(
+            [
+                _pill("live"),
+                run_link(behaviour.live_run_ids[place], look),
+                *_place(behaviour, at[place], node),
+            ]
+        )
+        for place in shown
+    ]
+    more = len(inside) - len(shown)
+    rest = [html.P(f"and {more:,} more.", className="dim")] if more else []
+    head = html.H3([words.count(len(inside), "live run"), " here or below" if node else ""])
+    return [html.Section([head, html.Ul(lines), *rest], className="examples")]
+
+
+def _place(behaviour: BehaviourMap, at: int, node: int) -> list[Component]:
+    """Where a live run stands, if that is not the node itself."""
+    if at == node:
+        return []
+    token = behaviour.tokens[behaviour.token[at]]
+    return [html.Span(f"at {words.bare(token)}, step {int(behaviour.depth[at])}", className="dim clip")]
+
+
+def fork_badge(q: float) -> Component:
+    """The mark of a fatal fork; one that may be chance is outlined only."""
+    look, title = weight(q)
+    return html.Span("fatal fork", className=f"badge badge-fork{look}", title=title)
+
+
+def weight(q: float) -> tuple[str, str]:
+    """Class and title that a fork's mark takes from its q-value: both empty if it is sure enough."""
+    return (" maybe", f"may be chance: q {words.probability(q)}") if q >= words.LIKELY_CHANCE else ("", "")
 
 
 def _pairs(fork: Fork) -> list[tuple[str, str, str]]:

@@ -10,6 +10,7 @@ from dash.development.base_component import Component
 
 from dashboard import ids
 from dashboard.components import tokens, words
+from dashboard.components.evidence import weight
 from engine.forks import Fork, Hotspot, explain, explain_hotspot, summary
 from engine.maps import BehaviourMap
 from engine.paths import Token
@@ -54,7 +55,9 @@ def _fork(fork: Fork) -> Component:
         f"of {fork.sibling_support:,}"
     )
     chance = html.Span(f"p {words.probability(fork.p)} · q {words.probability(fork.q)}")
-    lost = html.Span(f"−{words.count(round(fork.runs_lost), 'run')}", className="lost")
+    look, doubt = weight(fork.q)
+    runs = words.count(round(fork.runs_lost), "run")
+    lost = html.Span(f"−{runs}", className=f"lost{look}", title=doubt or None)
     return html.Button(
         [
             html.Span(_where(fork.path)),

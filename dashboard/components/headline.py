@@ -9,17 +9,21 @@ from dash import html
 from dash.development.base_component import Component
 
 from dashboard.components import tokens, words
+from dashboard.components.evidence import run_link
+from dashboard.urls import Look
 from engine.forks import Fork, Hotspot, summary
 from engine.maps import BehaviourMap
 
 
-def headline(behaviour: BehaviourMap, forks: Sequence[Fork], hotspots: Sequence[Hotspot]) -> Component:
+def headline(
+    behaviour: BehaviourMap, forks: Sequence[Fork], hotspots: Sequence[Hotspot], look: Look
+) -> Component:
     """One paragraph for a person who has never seen the tool."""
-    parts = _wrong(behaviour, forks) if forks else _calm(behaviour, hotspots)
+    parts = _wrong(behaviour, forks, look) if forks else _calm(behaviour, hotspots)
     return html.P(parts, className="headline")
 
 
-def _wrong(behaviour: BehaviourMap, forks: Sequence[Fork]) -> list[Any]:
+def _wrong(behaviour: BehaviourMap, forks: Sequence[Fork], look: Look) -> list[Any]:
     worst = forks[0]
     step = len(worst.path)
     more = (
@@ -27,17 +31,26 @@ def _wrong(behaviour: BehaviourMap, forks: Sequence[Fork]) -> list[Any]:
         if forks[1:]
         else ""
     )
-    examples = " Compare the two example runs from that point." if worst.failure and worst.success else ""
     return [
         "Runs may go wrong at " if worst.q >= words.LIKELY_CHANCE else "Runs go wrong at ",
         tokens.step(worst.path[-1]),
-        f", step {step}: ",
+        f" as step {step}: ",
         html.B(f"{words.percent(worst.rate)} of {worst.support:,} runs that take it succeed"),
         f", against {words.percent(worst.sibling_rate)} of {worst.sibling_support:,} that go another way. ",
         "That cost about ",
         html.B(words.count(round(worst.runs_lost), "run")),
-        f"; {words.certainty(worst.q, behaviour.tested)}.{examples}{more}",
+        f"; {words.certainty(worst.q, behaviour.tested)}.",
+        *_examples(worst, look),
+        more,
     ]
+
+
+def _examples(fork: Fork, look: Look) -> list[Any]:
+    """The two runs to compare."""
+    if not (fork.failure and fork.success):
+        return []
+    failure, success = run_link(fork.failure, look), run_link(fork.success, look)
+    return [" Compare ", failure, ", which took it, with ", success, ", which went another way."]
 
 
 def _calm(behaviour: BehaviourMap, hotspots: Sequence[Hotspot]) -> list[Any]:
@@ -50,11 +63,7 @@ def _calm(behaviour: BehaviourMap, hotspots: Sequence[Hotspot]) -> list[Any]:
         )
     if hotspots:
         spot = hotspots[0]
-        scatter = f"{words.count(spot.visits, 'run')} scatter most widely ({spot.entropy_bits:.2f} bits)."
-        place = tokens.step(hotspots[0].path[-1]) if hotspots[0].path else "the start"
-        parts += [
-            " Look next at ",
-            place,
-            f", after which {scatter}",
-        ]
+        place = tokens.step(spot.path[-1]) if spot.path else "the start"
+        scatter = f" {words.count(spot.visits, 'run')} scatter most widely ({spot.entropy_bits:.2f} bits)."
+        parts += [" Look next at where runs scatter: after ", place, scatter]
     return parts

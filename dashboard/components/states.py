@@ -9,6 +9,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
+from dashboard.components import words
 from dashboard.components.access import aria
 from dashboard.urls import Look
 from engine.builder import Failed
@@ -21,7 +22,7 @@ def building(what: str) -> Component:
     return html.Section(
         [
             html.Div(className="spinner", **aria(hidden="true")),
-            html.P(f"Building {what}…"),
+            html.P(f"Building {words.quoted(what)}…"),
             html.P("It appears here by itself.", className="dim"),
         ],
         className="card state",
@@ -38,7 +39,7 @@ def absent(agent: str, answer: Failed) -> Component:
     """Why there is nothing about an agent."""
     if isinstance(answer.error, UnknownAgentError):
         back = dcc.Link("All agents", href=urls.HOME)
-        return message("No such agent", f"No run of “{agent}” is in this store.", back)
+        return message("No such agent", f"No run of “{words.quoted(agent)}” is in this store.", back)
     return message("This could not be built", answer.sentence)
 
 
@@ -83,7 +84,9 @@ def nothing_found(text: str, alike: Found) -> Component:
     return html.Section(
         [
             html.H1("Nothing found"),
-            html.P(["Nothing in this store is called ", html.Code(text or "(an empty text)"), "."]),
+            html.P(
+                ["Nothing in this store is called ", html.Code(words.quoted(text) or "(an empty text)"), "."]
+            ),
             html.P("Run ids, trace ids (with dashes or without), tickets and agent names were searched."),
             *(near if runs or agents else [html.P("Nothing here has a name like it.")]),
         ],
@@ -96,7 +99,7 @@ def not_found(path: str) -> Component:
     return html.Section(
         [
             html.H1("No such page"),
-            html.P(["Nothing is at ", html.Code(path), "."]),
+            html.P(["Nothing is at ", html.Code(words.quoted(path)), "."]),
             html.P(dcc.Link("All agents", href=urls.HOME)),
         ],
         className="card state",

@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dash import html
 from dash.development.base_component import Component
 
+from dashboard import ids
 from dashboard.components import words
 from engine.maps import BehaviourMap, Totals
 from engine.paths import MARK, MAX_STEPS, MAX_TOKENS
 
 
 class Stat(NamedTuple):
-    """A figure, what it counts, and a remark under it."""
+    """A figure, what it counts, and a remark under it.
+
+    ``node`` is the key of the node whose panel tells more, "" where none does.
+    """
 
     value: str
     label: str
     detail: str = ""
+    node: str = ""
 
 
 def strip(stats: Iterable[Stat]) -> Component:
     """Figures in a row."""
     return html.Dl(
         [
-            html.Div([html.Dt(stat.label), html.Dd(stat.value), html.Dd(stat.detail, className="dim")])
+            html.Div([html.Dt(stat.label), html.Dd(_value(stat)), html.Dd(stat.detail, className="dim")])
             for stat in stats
         ],
         className="stats",
+    )
+
+
+def _value(stat: Stat) -> Any:
+    if not stat.node:
+        return stat.value
+    about = f"List the {stat.label}"
+    return html.Button(
+        stat.value, id=ids.pick("stat", stat.node), type="button", className="link", title=about
     )
 
 
@@ -43,12 +57,18 @@ def of_map(behaviour: BehaviourMap, forks: int, hotspots: int) -> list[Stat]:
             words.interval(*behaviour.base_interval) if totals.completed else "no completed run",
         ),
         Stat(f"{totals.completed:,}", "completed runs", outcomes(totals)),
-        Stat(f"{totals.unknown:,}", "live runs", "in no rate" if totals.unknown else ""),
+        _live(behaviour),
         Stat(*sources(totals)),
         Stat(f"{behaviour.tested:,}", "branches tested", impossible),
         Stat(f"{forks:,}", "fatal fork" if forks == 1 else "fatal forks"),
         Stat(f"{hotspots:,}", "hotspot" if hotspots == 1 else "hotspots"),
     ]
+
+
+def _live(behaviour: BehaviourMap) -> Stat:
+    live = behaviour.totals.unknown
+    noun = "live run" if live == 1 else "live runs"
+    return Stat(f"{live:,}", noun, "in no rate", behaviour.key_text(0)) if live else Stat("0", noun)
 
 
 def outcomes(totals: Totals) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from dash.development.base_component import Component
 from numpy.typing import ArrayLike, NDArray
 
-from dashboard.components.words import probability
+from dashboard.components.words import LIKELY_CHANCE, probability
 from dashboard.theme import tones
 from engine.maps import BehaviourMap
 from engine.paths import BUCKET_TEXTS, MARK, parse_signature
@@ -30,7 +30,8 @@ def columns(behaviour: BehaviourMap) -> dict[str, object]:
     dict
         ``kinds, names, buckets``: the token table, three texts a token; ``token`` (index into
         it, -1 at the root), ``depth, key, support, successes, rate, low, high, tone``: one value
-        a node; ``live`` (runs), ``fork`` (its p-value in words), ``hotspot`` (bits), ``cut`` (true): sparse;
+        a node; ``live`` (runs), ``fork`` (its p-value in words), ``doubt`` (its q-value in words, of
+        a fork that may be chance), ``hotspot`` (bits), ``cut`` (true): sparse;
         ``base`` (per mille, None without a completed run).
     """
     texts = [_texts(token.signature, token.bucket) for token in behaviour.tokens]
@@ -51,7 +52,8 @@ def columns(behaviour: BehaviourMap) -> dict[str, object]:
         "high": _per_mille(behaviour.high),
         "tone": tone.tolist(),
         "live": _sparse(behaviour.live > 0, behaviour.live),
-        "fork": {node: probability(p) for node, p in _sparse(behaviour.fork, behaviour.p).items()},
+        "fork": _in_words(behaviour.fork, behaviour.p),
+        "doubt": _in_words(behaviour.fork & (behaviour.q >= LIKELY_CHANCE), behaviour.q),
         "hotspot": _sparse(behaviour.hotspot, behaviour.entropy_bits),
         "cut": _sparse(behaviour.cut, behaviour.cut),
         "base": None if base is None else round(1000 * base),
@@ -71,6 +73,10 @@ def _per_mille(rates: ArrayLike) -> list[int]:
 
 def _sparse(chosen: NDArray[np.bool_], values: NDArray[Any]) -> dict[str, Any]:
     return {str(node): values[node].item() for node in np.flatnonzero(chosen).tolist()}
+
+
+def _in_words(chosen: NDArray[np.bool_], values: NDArray[Any]) -> dict[str, str]:
+    return {node: probability(value) for node, value in _sparse(chosen, values).items()}
 
 
 class _Scripted(Component):

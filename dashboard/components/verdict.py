@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dash import html
+from collections.abc import Sequence
+
+from dash import dcc, html
 from dash.development.base_component import Component
 
+from dashboard import urls
 from dashboard.components import rates, tokens, words
 from dashboard.components.access import aria
 from dashboard.components.rates import Rate
+from dashboard.urls import Look
 from engine.history import MIN_HISTORY
+from engine.maps import BehaviourMap
+from engine.paths import Token
 from engine.verdicts import MIN_BEST_STEP, NextStep, Odds, Verdict
+from engine.walk import may_become
 
 NAMES = {
     "insufficient_history": "Insufficient history",
@@ -24,25 +31,74 @@ BEYOND = 2
 """Steps shown past the last one with enough other runs."""
 
 
-def banner(verdict: Verdict) -> Component:
-    """The verdict and its sentence."""
+FORKS = 3
+"""Fatal forks of a path that are told beside its verdict."""
+
+
+def banner(verdict: Verdict, behaviour: BehaviourMap, look: Look) -> Component:
+    """The verdict and its sentence, and the fatal forks of the map that its path took."""
+    forks = [node for node in on_map(behaviour, verdict.path, verdict.live) if behaviour.fork[node]]
     return html.Section(
-        [html.H2(NAMES[verdict.verdict]), html.P(verdict.sentence)],
-        className=f"card verdict verdict-{verdict.verdict.replace('_', '-')}",
+        [
+            html.H2(NAMES[verdict.verdict]),
+            html.P(verdict.sentence),
+            *(_forked(behaviour, node, look) for node in forks[:FORKS]),
+        ],
+        className=f"card verdict {_colour(verdict, bool(forks))}",
         **aria(label="Verdict"),
     )
 
 
-def asked(verdict: Verdict) -> Component:
-    """The verdict on a step that was asked about."""
+def asked(verdict: Verdict, behaviour: BehaviourMap, look: Look) -> Component:
+    """The verdict on a step that was asked about, and whether that step is a fatal fork of the map."""
     step = tokens.signature(verdict.path[-1].signature) if verdict.path else "the step"
+    nodes = on_map(behaviour, verdict.path, open_last=True)
+    reached = len(nodes) == len(verdict.path) > 0
+    last = [node for node in nodes[-1:] if reached and behaviour.fork[node]]
     return html.Section(
         [
             html.H3(["If it goes on with ", step, f": {NAMES[verdict.verdict].lower()}"]),
             html.P(verdict.sentence),
+            *(_forked(behaviour, node, look) for node in last),
         ],
-        className=f"verdict verdict-{verdict.verdict.replace('_', '-')}",
+        className=f"verdict {_colour(verdict, any(behaviour.fork[node] for node in nodes))}",
     )
+
+
+def _colour(verdict: Verdict, forked: bool) -> str:
+    """The class of a verdict; what went through a fatal fork is never shown as going well."""
+    if forked and verdict.verdict == "on_track":
+        return "verdict-forked"
+    return f"verdict-{verdict.verdict.replace('_', '-')}"
+
+
+def on_map(behaviour: BehaviourMap, path: Sequence[Token], open_last: bool) -> list[int]:
+    """The map's nodes along a path, as far as the map holds it.
+
+    An open last token stands at the lowest bucket it may become, as live runs do on the map.
+    """
+    nodes: list[int] = []
+    for place, token in enumerate(path, 1):
+        children = behaviour.children(nodes[-1] if nodes else 0).tolist()
+        below = {str(behaviour.tokens[behaviour.token[child]]): child for child in children}
+        wanted = may_become(token) if open_last and place == len(path) else [str(token)]
+        found = [below[text] for text in wanted if text in below]
+        if not found:
+            break
+        nodes.append(found[0])
+    return nodes
+
+
+def _forked(behaviour: BehaviourMap, node: int, look: Look) -> Component:
+    """A fatal fork that a path takes, with the way to it."""
+    token = behaviour.tokens[behaviour.token[node]]
+    won, support = int(behaviour.successes[node]), int(behaviour.support[node])
+    others_won, others = int(behaviour.sibling_successes[node]), int(behaviour.sibling_support[node])
+    p = words.probability(float(behaviour.p[node]))
+    place = Look(agent=behaviour.cohort.agent, window=look.window, node=behaviour.key_text(node))
+    link = dcc.Link(f"step {int(behaviour.depth[node])}, {words.bare(token)},", href=urls.map_url(place))
+    counts = f"{won:,} of {support:,} succeeded against {others_won:,} of {others:,} that went another way"
+    return html.P(["On the map ", link, f" is a fatal fork: {counts} (p {p})."])
 
 
 def depths(verdict: Verdict) -> Component:

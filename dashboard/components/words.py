@@ -53,6 +53,20 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+QUOTED = 200
+"""Characters quoted of a text that somebody typed or sent."""
+
+
+def quoted(text: str) -> str:
+    """A text as it may stand in a sentence: a long one is cut.
+
+    >>> quoted("run-1"), quoted("a" * 300)[-30:]
+    ('run-1', 'aaaaaaa… (100 more characters)')
+    """
+    more = len(text) - QUOTED
+    return f"{text[:QUOTED]}… ({more:,} more characters)" if more > 0 else text
+
+
 LIKELY_CHANCE = 0.05
 """The q-value from which a finding is called possible chance."""
 

@@ -64,7 +64,7 @@ def _body(behaviour: BehaviourMap, look: Look, built_ns: int) -> Component:
         [
             _head(look, behaviour),
             *_notices([look.complaint, lost, *stats.caveats(behaviour)]),
-            headline.headline(behaviour, found, spots),
+            headline.headline(behaviour, found, spots, look),
             stats.strip(stats.of_map(behaviour, len(found), len(spots))),
             *_aside(stats.asides(behaviour)),
             html.Div([main, html.Div(side, className="map-side")], className="map"),
@@ -95,8 +95,8 @@ def _head(look: Look, behaviour: BehaviourMap) -> Component:
 
 def _no_runs(look: Look, behaviour: BehaviourMap) -> Component:
     live = behaviour.totals.unknown
-    text = f"No run of {look.agent} completed in this window ({words.window(look.window)})."
-    going = [html.P(f"{words.count(live, 'run')} {'is' if live == 1 else 'are'} live.")] if live else []
+    text = f"No run of {words.quoted(look.agent)} completed in this window ({words.window(look.window)})."
+    going = evidence.live_runs(behaviour, 0, look) if live else []
     every = dcc.Link("Look at all time", href=urls.map_url(look._replace(window=ALL_TIME, node="")))
     return html.Section([html.P(text), *going, html.P(every)], className="card state")
 

@@ -25,7 +25,7 @@ def layout(service: Service, look: Look) -> Page:
     runs = [_run(service, run_id) for run_id in found.run_ids[:SHOWN]]
     agents = [html.Li(_agent(name)) for name in found.agents]
     rest = f"; the latest {SHOWN} are listed" if len(found.run_ids) > SHOWN else ""
-    head = f"{words.count(len(found.run_ids), 'run')} named “{look.q}”{rest}"
+    head = f"{words.count(len(found.run_ids), 'run')} named “{words.quoted(look.q)}”{rest}"
     body = html.Section([html.H1(head), html.Ul([*agents, *runs], className="found")], className="card state")
     return Page(look.q, body, stamp=str(len(found.run_ids)))
 
@@ -57,7 +57,11 @@ def _run(service: Service, run_id: str) -> Component:
     run = service.store.run(service.tenant, run_id)
     now_ns = service.now_ns()
     about: list[Any] = [evidence.state(run, now_ns), evidence.run_link(run_id, Look())]
-    about.append(html.Span(f"{run.agent}, {words.ago(run.start_ns, now_ns)}", className="dim"))
+    facts = [run.agent]
+    facts += [f"version {run.version}"] if run.version else []
+    facts += [f"ticket {run.ticket}"] if run.ticket else []
+    text = " · ".join([*facts, words.ago(run.start_ns, now_ns)])
+    about.append(html.Span(text, className="dim clip", title=text))
     return html.Li(about)
 
 

@@ -42,8 +42,8 @@ def layout(service: Service, look: Look) -> Page:
         [
             _head(run, look, now_ns),
             *[states.notice(text) for text in (look.complaint, complaint) if text],
-            verdict.banner(judged.verdict),
-            *([verdict.asked(judged.asked)] if judged.asked else []),
+            verdict.banner(judged.verdict, answer.value, look),
+            *([verdict.asked(judged.asked, answer.value, look)] if judged.asked else []),
             html.Div([_odds(judged, answer.value, look), _next(judged, look)], className="columns"),
             html.Section([html.H2("Steps"), steps.steps(run), steps.spans(sent)], className="card"),
         ],
@@ -115,15 +115,8 @@ def _odds(judged: Judged, behaviour: BehaviourMap, look: Look) -> Component:
 
 def map_link(judged: Judged, behaviour: BehaviourMap, look: Look) -> str:
     """The map at the deepest node of the run's path that the map holds."""
-    node = 0
-    for token in judged.verdict.path:
-        below = {
-            behaviour.tokens[behaviour.token[child]]: child for child in behaviour.children(node).tolist()
-        }
-        if token not in below:
-            break
-        node = below[token]
-    key = behaviour.key_text(node)
+    nodes = verdict.on_map(behaviour, judged.verdict.path, judged.verdict.live)
+    key = behaviour.key_text(nodes[-1] if nodes else 0)
     return urls.map_url(Look(agent=judged.run.agent, window=look.window, node=key))
 
 
