@@ -23,6 +23,7 @@ from dashboard.pages import behaviour, calibration, found, home, run
 from dashboard.service import Page, Service
 from engine.builder import TTL_S, Maps, load
 from engine.errors import ForkmapError
+from engine.keys import ANYONE, DEFAULT_TENANT
 from engine.queries import BOUNDS, Bounds
 from engine.store import Store
 
@@ -65,7 +66,7 @@ class Settings(NamedTuple):
         How much a map holds.
     """
 
-    tenant: str = "default"
+    tenant: str = DEFAULT_TENANT
     now_ns: Callable[[], int] | None = None
     cache_folder: Path | None = None
     bounds: Bounds = BOUNDS
@@ -119,7 +120,8 @@ def _service(store: Store, settings: Settings, cache: BytesCache) -> Service:
     now_ns = settings.now_ns or (time.time_ns if stands_ns is None else lambda: stands_ns)
     maps = Maps(store, cache, now_ns, ttl_s=settings.ttl_s, build=partial(load, bounds=settings.bounds))
     atexit.register(maps.close)
-    return Service(store, maps, now_ns, settings.tenant, frozen=stands_ns is not None)
+    anyone = ANYONE._replace(tenant=settings.tenant)
+    return Service(store, maps, now_ns, lambda: anyone, frozen=stands_ns is not None)
 
 
 def _register(app: Dash, service: Service) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from dash.development.base_component import Component
 
 from engine.builder import Maps
+from engine.keys import ANYONE, Caller
 from engine.store import Store
 
 
@@ -20,13 +21,20 @@ class Service:
     ----------
     now_ns : callable
         The clock; a demo store's stands still, then ``frozen`` is True.
+    caller : callable
+        Who asks, at the moment of each request.
     """
 
     store: Store
     maps: Maps
     now_ns: Callable[[], int]
-    tenant: str = "default"
+    caller: Callable[[], Caller] = lambda: ANYONE
     frozen: bool = False
+
+    @property
+    def tenant(self) -> str:
+        """Whose runs are looked at: the caller's, and nobody else's."""
+        return self.caller().tenant
 
 
 class Page(NamedTuple):

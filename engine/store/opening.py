@@ -22,7 +22,8 @@ from engine.errors import (
     StoreError,
     UnwritableStoreError,
 )
-from engine.store.schema import APPLICATION_ID, TABLES, VERSION
+from engine.store.migrating import migrate, version
+from engine.store.schema import APPLICATION_ID, TABLE_NAMES, TABLES, VERSION
 
 BUSY_S = 60.0
 """How long a writer waits for the others."""
@@ -65,10 +66,13 @@ def check(path: Path) -> None:
         raise NotAStoreError(f"{path} is not a Forkmap store: it is not a SQLite file")
     if int.from_bytes(header[68:72]) != APPLICATION_ID:
         raise NotAStoreError(f"{path} is a SQLite file, but not a Forkmap store")
-    version = int.from_bytes(header[60:64])
-    if version > VERSION:
+    _refuse_later(path, int.from_bytes(header[60:64]))
+
+
+def _refuse_later(path: Path, found: int) -> None:
+    if found > VERSION:
         raise NewerStoreError(
-            f"{path} was written by a later version of Forkmap (store version {version}, this one: {VERSION})"
+            f"{path} was written by a later version of Forkmap (store version {found}, this one: {VERSION})"
         )
 
 
@@ -189,7 +193,21 @@ def _reported(path: Path, error: sqlite3.Error) -> StoreError:
     return kind(f"{path} {_TEXTS.get(code, 'cannot be used')} ({error})")
 
 
-def check_tables(db: sqlite3.Connection) -> None:
-    """Raise what the database reports unless every table is there and can be read from."""
-    for table in ("meta", "tenants", "agents", "signatures", "traces", "spans", "outcomes", "runs", "paths"):
+def bring_forward(db: sqlite3.Connection, path: Path, read_only: bool) -> None:
+    """Make an open store one of this version, then look whether every table is there.
+
+    Raises
+    ------
+    NewerStoreError
+        A later version has written to it since :func:`check` looked.
+    StoreError
+        An earlier version wrote it, and it may only be read.
+    """
+    _refuse_later(path, version(db))
+    if version(db) < VERSION and read_only:
+        raise StoreError(
+            f"{path} was written by an earlier version of Forkmap: open it once where it can be written to"
+        )
+    migrate(db)
+    for table in TABLE_NAMES:
         db.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()

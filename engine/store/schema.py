@@ -5,6 +5,9 @@ spans      as sent, clustered by the arrival-ordered number of their trace
 traces     which run a trace belongs to; touched while ``stamp`` and ``settled`` differ
 outcomes   what was declared, all of it, by run id
 runs       one row a run, with its packed steps
+rules      what makes a run of an agent a success, a failure or abandoned, in order
+keys       who may send and read what; of each only a digest
+secrets    what the server signs with
 paths      one row a run and view, clustered by cohort and start: a cohort is one range;
            ``names`` and ``path`` lie as :mod:`engine.store.words` joins and parts them
 ========== =============================================================================
@@ -14,13 +17,39 @@ from __future__ import annotations
 
 APPLICATION_ID = 0x464F524B
 """``FORK``, at byte 68 of the file."""
-VERSION = 1
+VERSION = 2
 """Schema version, at byte 60 of the file."""
+
+TABLE_NAMES = (
+    *("meta", "tenants", "agents", "signatures", "traces", "spans", "outcomes", "runs", "paths"),
+    *("rules", "keys", "secrets"),
+)
 
 VIEWS = ("all", "tools")
 """A view's number in ``paths`` is its index here."""
 
-TABLES = """
+_RULES = """
+CREATE TABLE rules (
+    tenant INTEGER NOT NULL, agent TEXT NOT NULL, place INTEGER NOT NULL, expression TEXT NOT NULL,
+    outcome INTEGER NOT NULL, PRIMARY KEY (tenant, agent, place)
+) STRICT, WITHOUT ROWID"""
+
+_KEYS = """
+CREATE TABLE keys (
+    key_id TEXT PRIMARY KEY, tenant INTEGER NOT NULL, role TEXT NOT NULL, label TEXT NOT NULL,
+    digest BLOB NOT NULL, created_ns INTEGER NOT NULL, revoked_ns INTEGER
+) STRICT, WITHOUT ROWID"""
+
+_SECRETS = "CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID"
+
+STEPS_FORWARD = (("ALTER TABLE runs ADD COLUMN said_by TEXT NOT NULL DEFAULT ''", _RULES, _KEYS, _SECRETS),)
+"""Statements that make version 2 of version 1, and so on."""
+
+TABLES = f"""
+{_RULES};
+{_KEYS};
+{_SECRETS};
+
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tenants (no INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
@@ -57,6 +86,7 @@ CREATE TABLE runs (
     no INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, run_id TEXT NOT NULL, agent INTEGER NOT NULL,
     version TEXT, ticket TEXT, start_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL,
     outcome INTEGER NOT NULL, source INTEGER NOT NULL, step_count INTEGER NOT NULL, steps BLOB NOT NULL,
+    said_by TEXT NOT NULL DEFAULT '',
     UNIQUE (tenant, run_id)
 ) STRICT;
 CREATE INDEX runs_by_start ON runs (agent, start_ns, last_ns, outcome, source);

@@ -220,9 +220,10 @@ def open_store(
         opening.create(path)
     opening.check(path)
     with opening.told(path):
-        db = opening.connect(path, read_only or not opening.is_writable(path))
+        only_read = read_only or not opening.is_writable(path)
+        db = opening.connect(path, only_read)
         try:
-            opening.check_tables(db)
+            opening.bring_forward(db, path, only_read)
         finally:
             db.close()
     store = SQLiteStore(path, read_only, reading_settings)
