@@ -15,7 +15,7 @@ from dash import ClientsideFunction, Dash, Input, Output, State, html, no_update
 from flask import Flask
 from waitress import serve as listen
 
-from dashboard import callbacks, ids, routes, security, urls
+from dashboard import api, callbacks, ids, routes, security, urls
 from dashboard.caching import BytesCache
 from dashboard.components import charts, states, words
 from dashboard.components.shell import clock, navigation, shell
@@ -104,6 +104,7 @@ def create_app(store: Store, settings: Settings = DEFAULTS) -> Dash:
     app.validation_layout = ids_of_pages
     _register(app, service)
     routes.register(server, service, cache)
+    api.register(server, service)
     security.harden(app)
     callbacks.guard(app)
     return app

@@ -30,6 +30,8 @@ CALIBRATION = "/calibration"
 GO = "/go"
 FOUND = "/found"
 MAP_DATA = "/data/map"
+API = "/api/v1/"
+"""Under it programs ask."""
 
 _EPOCH = datetime(1970, 1, 1)
 

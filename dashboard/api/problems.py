@@ -1,0 +1,69 @@
+"""How the API says what went wrong: ``application/problem+json``, as RFC 9457 has it."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+
+from flask import Flask, Response, request
+from werkzeug.exceptions import HTTPException
+
+from dashboard import urls
+from dashboard.service import Service
+from engine.errors import StoreError, UnknownAgentError, UnknownRunError
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER_S = 5
+"""When a store that is busy or full is worth asking again."""
+
+
+def problem(status: int, detail: str, retry_after_s: int | None = None) -> Response:
+    """An answer that says what went wrong.
+
+    Parameters
+    ----------
+    status : int
+        The HTTP status; its phrase is the title.
+    detail : str
+        One sentence for a person.
+    retry_after_s : int, optional
+        Whole seconds after which the same request may succeed.
+
+    Examples
+    --------
+    >>> problem(404, "No such run is here.").get_data(as_text=True)
+    '{"type": "about:blank", "title": "Not Found", "status": 404, "detail": "No such run is here."}'
+    """
+    about = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    response = Response(json.dumps(about), status, content_type=MEDIA_TYPE)
+    if retry_after_s is not None:
+        response.headers["Retry-After"] = str(retry_after_s)
+    return response
+
+
+def register(server: Flask, service: Service) -> None:
+    """Let what goes wrong under the API's address end as a problem; elsewhere it stays what it is."""
+
+    def unknown(error: Exception) -> Response:
+        return _under_api(error, 404)
+
+    def unavailable(error: Exception) -> Response:
+        return _under_api(error, 503, RETRY_AFTER_S)
+
+    def refused(error: HTTPException) -> HTTPException | Response:
+        if not request.path.startswith(urls.API):
+            return error
+        response = problem(error.code or 500, error.description or "")
+        response.headers.extend(header for header in error.get_headers() if header[0] != "Content-Type")
+        return response
+
+    server.register_error_handler(UnknownRunError, unknown)
+    server.register_error_handler(UnknownAgentError, unknown)
+    server.register_error_handler(StoreError, unavailable)
+    server.register_error_handler(HTTPException, refused)
+
+
+def _under_api(error: Exception, status: int, retry_after_s: int | None = None) -> Response:
+    if not request.path.startswith(urls.API):
+        raise error
+    return problem(status, str(error), retry_after_s)
