@@ -170,6 +170,7 @@ def test_samples_become_runs(number: int) -> None:
         ({"traceloop.span.kind": "tool"}, TOOL),
         ({"traceloop.span.kind": "agent"}, AGENT),
         ({"traceloop.span.kind": "workflow"}, OTHER),
+        ({"traceloop.span.kind": "workflow", "gen_ai.operation.name": "invoke_agent"}, OTHER),
         ({"traceloop.span.kind": "task"}, OTHER),
         ({"gen_ai.operation.name": "handoff"}, AGENT),
         # Langfuse.

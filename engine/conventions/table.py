@@ -70,6 +70,7 @@ KIND_KEYS: tuple[tuple[str, Mapping[str, Kind]], ...] = (
     ("requestor", _kinds(other="user")),
     ("langfuse.observation.type", _OBSERVED),
     ("openinference.span.kind", _OBSERVED),
+    ("traceloop.span.kind", _kinds(other="workflow")),
     (
         "gen_ai.operation.name",
         _kinds(
@@ -111,6 +112,7 @@ KIND_KEYS: tuple[tuple[str, Mapping[str, Kind]], ...] = (
 """Keys that state the kind. A word that is not listed says nothing, and the next key is asked.
 
 ``requestor: user`` marks the calls of a benchmark's simulated customer, who is not the agent.
+OpenLLMetry's workflow wraps the agent's own span and calls itself ``invoke_agent`` too.
 """
 
 TOOL_MARKS = frozenset({"gen_ai.tool.name", "gen_ai.tool.call.id"})
