@@ -11,7 +11,8 @@
     │   └── UnwritableStoreError  only read: it may not be written to, or the disk is full
     ├── UnknownAgentError   nobody by that name in this tenant
     ├── UnknownRunError     no such run in this tenant
-    └── UnknownStepError    a text that means no step
+    ├── UnknownStepError    a text that means no step
+    └── KeyRefusedError     no key was shown, or one that does not work
 """
 
 from __future__ import annotations
@@ -72,3 +73,7 @@ class UnknownRunError(ForkmapError):
 
 class UnknownStepError(ForkmapError):
     """A text that means no step, or several."""
+
+
+class KeyRefusedError(ForkmapError):
+    """No key was shown where one is needed, or one that does not work."""

@@ -8,6 +8,7 @@ from itertools import count
 import numpy as np
 
 from engine.errors import UnknownAgentError, UnknownRunError
+from engine.keys import Key
 from engine.paths import MARK, Paths, fold, half, parse_signature
 from engine.runs import SECOND_NS, Cohort, Declaration, Outcome, Run, Source, Step, Window, is_live
 from engine.spans import Span
@@ -47,6 +48,7 @@ class MemoryStore:
     def __init__(self, runs: Iterable[Run] = (), clock: int | None = NOW_NS) -> None:
         self._runs = {run.run_id: run for run in runs}
         self._clock = clock
+        self._keys: dict[str, Key] = {}
 
     def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
         raise NotImplementedError
@@ -100,6 +102,28 @@ class MemoryStore:
         return {
             run_id for run_id, run in self._runs.items() if not names.isdisjoint((run_id, *run.trace_ids))
         }
+
+    def add_key(self, key: Key) -> None:
+        self._keys[key.key_id] = key
+
+    def keys(self, tenant: str) -> list[Key]:
+        return [key for key in self._keys.values() if key.tenant == tenant]
+
+    def revoke_key(self, tenant: str, key_id: str, now_ns: int) -> bool:
+        key = self._keys.get(key_id)
+        if key is None or key.tenant != tenant or key.revoked_ns is not None:
+            return False
+        self._keys[key_id] = key._replace(revoked_ns=now_ns)
+        return True
+
+    def key(self, key_id: str) -> Key | None:
+        return self._keys.get(key_id)
+
+    def has_keys(self) -> bool:
+        return bool(self._keys)
+
+    def secret(self) -> bytes:
+        return bytes(range(32))
 
     def clock_ns(self) -> int | None:
         return self._clock

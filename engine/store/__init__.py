@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
+from engine.keys import Key
 from engine.paths import Paths
 from engine.runs import Cohort, Declaration, Outcome, Run, Source, Window
 from engine.spans import Span
@@ -78,7 +79,10 @@ class Store(Protocol):
         """Keep declared outcomes, all of them; a run's may arrive before its spans do."""
 
     def settle(self, tenant: str) -> set[str]:
-        """Fold every trace touched since the last time; ids of the runs these belong to."""
+        """Fold every trace touched since the last time; ids of the runs these belong to.
+
+        What is touched only meanwhile is left to the next time, so it ends however much arrives.
+        """
 
     def agents(self, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:
         """Every agent that has a run, by name, with the counts of the window."""
@@ -114,6 +118,24 @@ class Store(Protocol):
 
     def runs_of(self, tenant: str, trace_ids: Iterable[str], run_ids: Iterable[str]) -> set[str]:
         """Ids of the runs that these traces belong to, and of those named by these ids, if there are any."""
+
+    def add_key(self, key: Key) -> None:
+        """Keep a new key of its tenant."""
+
+    def keys(self, tenant: str) -> list[Key]:
+        """A tenant's keys by age, the revoked ones too."""
+
+    def revoke_key(self, tenant: str, key_id: str, now_ns: int) -> bool:
+        """Let a key of the tenant stop working at once; False if it has none such that works."""
+
+    def key(self, key_id: str) -> Key | None:
+        """The key of an id, whosever it is: the one question that is asked before the tenant is known."""
+
+    def has_keys(self) -> bool:
+        """Whether a key was ever made, by any tenant: revoking the last one opens no door."""
+
+    def secret(self) -> bytes:
+        """32 random bytes that every server of this store signs with, made at the first question."""
 
     def clock_ns(self) -> int | None:
         """The store's own clock, if it has one: a demo's stands still."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from engine.errors import UnwritableStoreError
+from engine.keys import Key
 from engine.paths import Paths
 from engine.runs import READ_AS_IS, Cohort, Declaration, Outcome, ReadingSettings, Run, Window
 from engine.spans import Span
@@ -25,6 +26,7 @@ from engine.store import (
     RunRow,
     Store,
     appending,
+    keyring,
     opening,
     reading,
     settling,
@@ -124,6 +126,36 @@ class SQLiteStore:
         """See :meth:`engine.store.Store.runs_of`."""
         self._settle_if_possible(tenant)
         return self._read(reading.runs_of, tenant, trace_ids, run_ids)
+
+    def add_key(self, key: Key) -> None:
+        """See :meth:`engine.store.Store.add_key`."""
+        with self._writing() as db:
+            keyring.add(db, key)
+
+    def keys(self, tenant: str) -> list[Key]:
+        """See :meth:`engine.store.Store.keys`."""
+        return self._read(keyring.of_tenant, tenant)
+
+    def revoke_key(self, tenant: str, key_id: str, now_ns: int) -> bool:
+        """See :meth:`engine.store.Store.revoke_key`."""
+        with self._writing() as db:
+            return keyring.revoke(db, tenant, key_id, now_ns)
+
+    def key(self, key_id: str) -> Key | None:
+        """See :meth:`engine.store.Store.key`."""
+        return self._read(keyring.by_id, key_id)
+
+    def has_keys(self) -> bool:
+        """See :meth:`engine.store.Store.has_keys`."""
+        return self._read(keyring.has_any)
+
+    def secret(self) -> bytes:
+        """See :meth:`engine.store.Store.secret`."""
+        found = self._read(keyring.secret)
+        if found is None:
+            with self._writing() as db:
+                found = keyring.make_secret(db)
+        return found
 
     def clock_ns(self) -> int | None:
         """See :meth:`engine.store.Store.clock_ns`."""
