@@ -4,10 +4,12 @@
 
     ForkmapError
     ├── InputError          a record that cannot be read: file, line, reason
+    │   └── TooLargeError       a request that holds more than a limit allows
     ├── StoreError          a store that cannot be used
     │   ├── NotAStoreError      the file is something else
     │   ├── NewerStoreError     written by a later version
     │   ├── DamagedStoreError   the database reports corruption
+    │   ├── BusyStoreError      others write for too long: the same may be asked again
     │   └── UnwritableStoreError  only read: it may not be written to, or the disk is full
     ├── UnknownAgentError   nobody by that name in this tenant
     ├── UnknownRunError     no such run in this tenant
@@ -43,6 +45,10 @@ class InputError(ForkmapError):
         super().__init__(f"{where}: {reason}" if where else reason)
 
 
+class TooLargeError(InputError):
+    """A request that holds more than a limit allows."""
+
+
 class StoreError(ForkmapError):
     """A store that cannot be used."""
 
@@ -57,6 +63,10 @@ class NewerStoreError(StoreError):
 
 class DamagedStoreError(StoreError):
     """The database file is corrupt."""
+
+
+class BusyStoreError(StoreError):
+    """Others have been writing to it for too long; the same may be asked again."""
 
 
 class UnwritableStoreError(StoreError):

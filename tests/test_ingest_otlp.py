@@ -173,7 +173,7 @@ def test_a_span_as_an_sdk_prints_it() -> None:
     ],
 )
 def test_a_span_without_identity_or_time_is_refused(changes: dict[str, Any], reason: str) -> None:
-    assert list(otlp_json.spans(request(**changes))) == [Refused(reason)]
+    assert list(otlp_json.spans(request(**changes))) == [Refused(reason, 1)]
 
 
 DEEP: dict[str, Any] = {"stringValue": "x"}
@@ -234,9 +234,9 @@ def test_integers_over_64_bits_and_lone_surrogates_can_be_stored() -> None:
 def test_other_signals_are_passed_over_and_other_objects_refused() -> None:
     assert list(otlp_json.spans({"resourceLogs": []})) == []
     assert list(otlp_json.spans({})) == []
-    assert list(otlp_json.spans({"a": 1})) == [Refused("no resourceSpans in this object")]
-    assert list(otlp_json.spans([])) == [Refused("an object of spans was expected")]
-    assert list(otlp_json.spans({"resourceSpans": {}})) == [Refused("resourceSpans is not a list")]
+    assert list(otlp_json.spans({"a": 1})) == [Refused("no resourceSpans in this object", None)]
+    assert list(otlp_json.spans([])) == [Refused("an object of spans was expected", None)]
+    assert list(otlp_json.spans({"resourceSpans": {}})) == [Refused("resourceSpans is not a list", None)]
 
 
 @pytest.mark.parametrize("separator", ["", "\n", "\n\n"])
@@ -298,7 +298,7 @@ def test_a_protobuf_span_that_does_not_parse_costs_itself() -> None:
     data = message(document).replace(b"broken", b"\xff\xfe\xfd\xfc\xfb\xfa")
     assert list(otlp_protobuf.spans(data)) == [
         EXPECTED,
-        Refused("span 2 of scope demo.instrumentation: it does not parse"),
+        Refused("span 2 of scope demo.instrumentation: it does not parse", 1),
     ]
 
 
@@ -313,10 +313,12 @@ def test_a_protobuf_span_that_does_not_parse_costs_itself() -> None:
 )
 def test_a_protobuf_span_without_identity_or_time_is_refused(changes: dict[str, Any], reason: str) -> None:
     assert list(otlp_protobuf.spans(message(request(**changes)))) == [
-        Refused(f"span 1 of scope demo.instrumentation: {reason}")
+        Refused(f"span 1 of scope demo.instrumentation: {reason}", 1)
     ]
 
 
 def test_what_is_not_protobuf_is_refused() -> None:
-    assert list(otlp_protobuf.spans(b"\xff" * 20)) == [Refused("not protobuf: a length that does not end")]
-    assert list(otlp_protobuf.spans(b"\x0b")) == [Refused("not protobuf: wire type 3")]
+    assert list(otlp_protobuf.spans(b"\xff" * 20)) == [
+        Refused("not protobuf: a length that does not end", None)
+    ]
+    assert list(otlp_protobuf.spans(b"\x0b")) == [Refused("not protobuf: wire type 3", None)]

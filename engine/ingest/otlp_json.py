@@ -84,14 +84,14 @@ def spans(document: Any) -> Iterator[Span | Refused]:
     >>> first.trace_id, first.start_ns, first.scope
     ('0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a', 1, 's')
     >>> second
-    Refused(reason='span 2: traceId is missing')
+    Refused(reason='span 2: traceId is missing', spans=1)
     """
     if not isinstance(document, dict):
-        yield Refused("an object of spans was expected")
+        yield Refused("an object of spans was expected", None)
     elif document.keys() & _OTHER_SIGNALS or not document:
         return
     elif not document.keys() & _KNOWN:
-        yield Refused("no resourceSpans in this object")
+        yield Refused("no resourceSpans in this object", None)
     else:
         number = 0
         for item in _walk(document):
@@ -101,12 +101,13 @@ def spans(document: Any) -> Iterator[Span | Refused]:
 
 def _convert(number: int, raw: _Raw) -> Iterator[Span | Refused]:
     reasons: list[str] = []
+    lost = 0
     try:
         yield _span(raw, reasons)
     except InputError as error:
-        reasons = [error.reason]
+        reasons, lost = [error.reason], 1
     for reason in reasons:
-        yield Refused(f"span {number}: {reason}")
+        yield Refused(f"span {number}: {reason}", lost)
 
 
 def _walk(document: Mapping[str, Any]) -> Iterator[_Raw | Refused]:
@@ -141,8 +142,8 @@ def _objects(parent: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:
     if items is None:
         return []
     if not isinstance(items, list):
-        return [Refused(f"{names[0]} is not a list")]
-    wrong = Refused(f"an entry of {names[0]} is not an object")
+        return [Refused(f"{names[0]} is not a list", None)]
+    wrong = Refused(f"an entry of {names[0]} is not an object", 1 if names[0] == "spans" else None)
     return [item if isinstance(item, dict) else wrong for item in items]
 
 

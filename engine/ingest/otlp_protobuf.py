@@ -22,10 +22,12 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 from engine.errors import InputError
 from engine.ingest.attributes import MAX_DEPTH, plain
 from engine.ingest.otlp_json import STATUS_MESSAGE
-from engine.ingest.scalars import cut, hex_id, time_ns
+from engine.ingest.scalars import MAX_TIME_NS, cut, hex_id, time_ns
 from engine.ingest.source import Found, Refused, Source
 from engine.ingest.wire import Field, fields, frames, framing
 from engine.spans import Event, Span, Status
+
+_STATUS = {int(status): status for status in Status}
 
 
 def looks_like(head: bytes) -> bool:
@@ -56,27 +58,28 @@ def read(source: Source) -> Iterator[Found]:
 
 def spans(message: bytes) -> Iterator[Span | Refused]:
     """Spans of one ``ExportTraceServiceRequest`` (or ``TracesData``, which is the same on the wire)."""
-    reasons: list[str] = []
-    for field in _parts(message, reasons):
+    broken: list[Refused] = []
+    for field in _parts(message, broken):
         if field.number == 1:
             yield from _resource_spans(field.value)
-    yield from map(Refused, reasons)
+    yield from broken
 
 
-def _parts(message: bytes, reasons: list[str]) -> list[Field]:
-    """The fields of a message up to the first that is broken."""
+def _parts(message: bytes, broken: list[Refused]) -> list[Field]:
+    """The fields of a message up to the first that is broken; how many spans that costs nobody knows."""
     parts = []
     try:
         for field in fields(message):
             parts.append(field)  # noqa: PERF402
     except InputError as error:
-        reasons.append(error.reason)
+        broken.append(Refused(error.reason, None))
     return parts
 
 
 def _resource_spans(message: bytes) -> Iterator[Span | Refused]:
     reasons: list[str] = []
-    parts = _parts(message, reasons)
+    broken: list[Refused] = []
+    parts = _parts(message, broken)
     resource: dict[str, Any] = {}
     for field in parts:
         if field.number == 1:
@@ -85,23 +88,26 @@ def _resource_spans(message: bytes) -> Iterator[Span | Refused]:
     for field in parts:
         if field.number == 2:
             yield from _scope_spans(field.value, resource)
+    yield from broken
 
 
 def _scope_spans(message: bytes, resource: dict[str, Any]) -> Iterator[Span | Refused]:
-    broken: list[str] = []
+    broken: list[Refused] = []
     parts = _parts(message, broken)
     scope = "".join(_scope(field.value) for field in parts if field.number == 1)
     messages = (field.value for field in parts if field.number == 2)
     for number, data in enumerate(messages, start=1):
         reasons: list[str] = []
+        lost = 0
         try:
             yield _span(SpanMessage.FromString(data), scope, resource, reasons)
         except DecodeError:
-            reasons = ["it does not parse"]
+            reasons, lost = ["it does not parse"], 1
         except InputError as error:
-            reasons = [error.reason]
-        yield from (Refused(f"span {number} of scope {scope or '?'}: {reason}") for reason in reasons)
-    yield from map(Refused, broken)
+            reasons, lost = [error.reason], 1
+        for reason in reasons:
+            yield Refused(f"span {number} of scope {cut(scope, 80) or '?'}: {reason}", lost)
+    yield from broken
 
 
 def _resource(data: bytes, reasons: list[str]) -> dict[str, Any]:
@@ -120,47 +126,53 @@ def _scope(data: bytes) -> str:
 
 
 def _span(message: SpanMessage, scope: str, resource: dict[str, Any], reasons: list[str]) -> Span:
-    trace_id, span_id = hex_id(message.trace_id, 16), hex_id(message.span_id, 8)
-    start_ns = time_ns(message.start_time_unix_nano)
+    trace_id, span_id = _id(message.trace_id, 16), _id(message.span_id, 8)
+    start_ns = _time(message.start_time_unix_nano)
     if trace_id is None or span_id is None or start_ns is None:
         missing = "trace_id" if trace_id is None else "span_id" if span_id is None else "start_time_unix_nano"
         raise InputError(f"{missing} is missing")
+    status = Status.UNSET
     kept = _attributes(message.attributes, reasons)
-    if message.status.message:
-        kept.setdefault(STATUS_MESSAGE, message.status.message)
-    code = int(message.status.code)
+    if message.HasField("status"):
+        status = _STATUS.get(message.status.code, status)
+        if message.status.message:
+            kept.setdefault(STATUS_MESSAGE, message.status.message)
     return Span(
-        trace_id=trace_id,
-        span_id=span_id,
-        name=message.name,
-        start_ns=start_ns,
-        end_ns=time_ns(message.end_time_unix_nano),
-        parent_id=_parent(message.parent_span_id, reasons),
-        status=Status(code) if code in (0, 1, 2) else Status.UNSET,
-        scope=scope,
-        attributes=kept,
-        resource=resource,
-        events=tuple(
-            Event(
-                event.name,
-                _event_time(event.time_unix_nano),
-                _attributes(event.attributes, reasons),
-            )
-            for event in message.events
-        ),
+        trace_id,
+        span_id,
+        message.name,
+        start_ns,
+        _time(message.end_time_unix_nano),
+        _parent(message.parent_span_id, reasons),
+        status,
+        scope,
+        kept,
+        resource,
+        tuple([_event(event, reasons) for event in message.events]),
     )
+
+
+def _id(value: bytes, size: int) -> str | None:
+    """The usual id at once, any other as :func:`hex_id` judges it."""
+    return value.hex() if len(value) == size and value.strip(b"\0") else hex_id(value, size)
+
+
+def _time(value: int) -> int | None:
+    return value if 0 < value < MAX_TIME_NS else time_ns(value)
 
 
 def _parent(value: bytes, reasons: list[str]) -> str | None:
     try:
-        return hex_id(value, 8)
+        return _id(value, 8)
     except InputError as error:
         reasons.append(f"the parent is left out: {error.reason}")
         return None
 
 
-def _event_time(value: int) -> int | None:
-    return value if 0 < value < 2**63 else None
+def _event(event: SpanMessage.Event, reasons: list[str]) -> Event:
+    time = event.time_unix_nano
+    within = 0 < time < MAX_TIME_NS
+    return Event(event.name, time if within else None, _attributes(event.attributes, reasons))
 
 
 def _attributes(pairs: Any, reasons: list[str]) -> dict[str, Any]:
@@ -178,6 +190,10 @@ def _value(value: AnyValue, depth: int = 0) -> Any:
     if depth >= MAX_DEPTH:
         raise InputError(f"nested deeper than {MAX_DEPTH}")
     which = value.WhichOneof("value")
+    if which == "string_value":
+        return value.string_value
+    if which == "int_value":
+        return value.int_value
     if which is None:
         return None
     if which == "array_value":

@@ -25,9 +25,16 @@ _BUFFER_BYTES = 1 << 18
 
 
 class Refused(NamedTuple):
-    """Why a record, or a part of one, was left out."""
+    """Why a record, or a part of one, was left out.
+
+    Attributes
+    ----------
+    spans : int or None
+        Spans lost with it: 0 if it is a part of one that was kept, None if nobody can tell.
+    """
 
     reason: str
+    spans: int | None = 0
 
 
 Found = tuple[int, Span | Declaration | Refused]

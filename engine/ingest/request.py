@@ -1,0 +1,188 @@
+"""An export request: the bytes of its body, into spans and what had to be refused of it."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from itertools import islice
+from typing import Literal, NamedTuple
+
+from msgspec import structs
+
+from engine.conventions import check
+from engine.errors import InputError, TooLargeError
+from engine.ingest import otlp_json, otlp_protobuf
+from engine.ingest.documents import decode
+from engine.ingest.source import Refused
+from engine.spans import Span
+
+Encoding = Literal["json", "protobuf"]
+NAMED = 5
+"""Refusals that a message names; the rest are counted."""
+_GZIP = 31
+_ZLIB, _BARE = 15, -15
+
+
+class Limits(NamedTuple):
+    """How much one request may bring.
+
+    Attributes
+    ----------
+    max_body_bytes : int
+        Bytes of a body, decompressed; what holds more is refused.
+    max_attributes : int
+        Attributes kept of a span, the first.
+    max_spans : int
+        Spans kept of a request, the first.
+    """
+
+    max_body_bytes: int = 16 << 20
+    max_attributes: int = 10_000
+    max_spans: int = 100_000
+
+
+LIMITS = Limits()
+
+
+class Batch(NamedTuple):
+    """What a request brought.
+
+    Attributes
+    ----------
+    rejected : int
+        Spans that were refused.
+    message : str
+        What was refused, of these and of the spans kept, and why; "" if nothing was.
+    """
+
+    spans: list[Span]
+    rejected: int = 0
+    message: str = ""
+
+
+def decompress(body: bytes, coding: str, max_bytes: int) -> bytes:
+    """A body as it was before ``Content-Encoding``; it is decompressed up to the limit and no further.
+
+    Parameters
+    ----------
+    coding : str
+        ``gzip``, ``deflate`` (with zlib's header or without), ``identity`` or "".
+    max_bytes : int
+        Bytes that may come out.
+
+    Raises
+    ------
+    TooLargeError
+        More would come out.
+    InputError
+        The body is damaged, or the coding is none of these.
+
+    Examples
+    --------
+    >>> decompress(zlib.compress(b"spans"), "deflate", 5)
+    b'spans'
+    >>> decompress(zlib.compress(b"spans"), "deflate", 4)
+    Traceback (most recent call last):
+    engine.errors.TooLargeError: the body holds more than 4 bytes
+    """
+    match coding:
+        case "" | "identity":
+            content = body
+        case "gzip":
+            content = _inflate(body, _GZIP, max_bytes)
+        case "deflate":
+            content = _inflate(body, _ZLIB if _begins_as_zlib(body) else _BARE, max_bytes)
+        case _:
+            raise InputError(f"the content encoding {coding!r} is none of gzip, deflate and identity")
+    if len(content) > max_bytes:
+        raise TooLargeError(f"the body holds more than {max_bytes} bytes")
+    return content
+
+
+def _inflate(body: bytes, window_bits: int, max_bytes: int) -> bytes:
+    inflating = zlib.decompressobj(window_bits)
+    try:
+        content = inflating.decompress(body, max_bytes + 1)
+    except zlib.error:
+        raise InputError("the compressed body is damaged") from None
+    if len(content) <= max_bytes and not inflating.eof:
+        raise InputError("the compressed body is cut off")
+    if inflating.unused_data:
+        raise InputError("something follows the compressed body")
+    return content
+
+
+def _begins_as_zlib(body: bytes) -> bool:
+    return len(body) > 1 and body[0] & 15 == zlib.DEFLATED and int.from_bytes(body[:2]) % 31 == 0
+
+
+def read(body: bytes, encoding: Encoding, limits: Limits = LIMITS) -> Batch:
+    """The spans of an ``ExportTraceServiceRequest``, checked and within the limits.
+
+    A span that cannot be read costs itself, and a part of a span that can costs itself only.
+
+    Raises
+    ------
+    InputError
+        The body is no such request: nobody can tell how many spans it would hold.
+
+    Examples
+    --------
+    >>> read(b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "chat"}]}]}]}', "json")
+    Batch(spans=[], rejected=1, message='1 span was refused (span 1: traceId is missing)')
+    """
+    spans: list[Span] = []
+    named: list[str] = []
+    rejected = over = reasons = 0
+    for found in _found(body, encoding):
+        if isinstance(found, Span) and len(spans) == limits.max_spans:
+            over += 1
+            continue
+        if isinstance(found, Span):
+            span, said = _checked(found, limits.max_attributes)
+            spans.append(span)
+        elif found.spans is None:
+            raise InputError(found.reason)
+        else:
+            rejected, said = rejected + found.spans, [found.reason]
+        named += said[: NAMED - len(named)]
+        reasons += len(said)
+    if over:
+        named.append(f"a request may hold {limits.max_spans} spans, and {over} more came")
+        reasons += 1
+    return Batch(spans, rejected + over, _message(rejected + over, named, reasons))
+
+
+def _found(body: bytes, encoding: Encoding) -> Iterator[Span | Refused]:
+    return otlp_protobuf.spans(body) if encoding == "protobuf" else otlp_json.spans(decode(body))
+
+
+def _checked(span: Span, max_attributes: int) -> tuple[Span, list[str]]:
+    """The span with what it may carry, and what it had to leave behind."""
+    checked, wrong = check(span)
+    reasons = [f"span {span.span_id}: {reason}" for reason in wrong]
+    more = len(checked.attributes) - max_attributes
+    if more > 0:
+        kept = dict(islice(checked.attributes.items(), max_attributes))
+        checked = structs.replace(checked, attributes=kept)
+        reasons.append(f"span {span.span_id}: {more} attributes beyond {max_attributes} are left out")
+    return checked, reasons
+
+
+def _message(rejected: int, named: list[str], reasons: int) -> str:
+    """The first reasons in words, and how many more there are.
+
+    >>> _message(0, ["span 1: the parent is left out"], 3)
+    'every span was kept, but not all of it (span 1: the parent is left out; and 2 more)'
+    """
+    if not named:
+        return ""
+    match rejected:
+        case 0:
+            kept = "every span was kept, but not all of it"
+        case 1:
+            kept = "1 span was refused"
+        case _:
+            kept = f"{rejected} spans were refused"
+    more = [f"and {reasons - len(named)} more"] if reasons > len(named) else []
+    return f"{kept} ({'; '.join(named + more)})"
