@@ -264,7 +264,7 @@ def test_settling_goes_on_until_nothing_is_left(store: Store) -> None:
 class Counting(SQLiteStore):
     """A store that counts what it folded in each transaction."""
 
-    def _write_batch(self, tenant: str, folded: settling.Folded) -> set[str]:
+    def _write_batch(self, tenant: str, folded: settling.Folded) -> settling.Settled:
         self.batches = [*getattr(self, "batches", ()), (len(folded.touched), len(folded.runs))]
         return super()._write_batch(tenant, folded)
 

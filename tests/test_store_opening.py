@@ -9,12 +9,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from engine.errors import (
+    BusyStoreError,
     DamagedStoreError,
     NewerStoreError,
     NotAStoreError,
@@ -26,6 +28,7 @@ from engine.spans import Span
 from engine.store import Appended, opening
 from engine.store.schema import VERSION
 from engine.store.sqlite import SQLiteStore, open_store
+from engine.store.turns import begin
 
 SPANS = [
     Span(f"t{number}", "s", "n", 1, 2, attributes={"text": f"text {number} " * 50}) for number in range(200)
@@ -212,7 +215,7 @@ def raised(error: Exception) -> Callable[[sqlite3.Connection], None]:
     [
         (too_big, StoreError, "cannot hold or hand out so much at once"),
         (full, UnwritableStoreError, "cannot grow: the disk is full"),
-        (locked, StoreError, "is busy"),
+        (locked, BusyStoreError, "is busy"),
         (read_only, UnwritableStoreError, "cannot be written to"),
         (raised(failure(sqlite3.SQLITE_NOMEM)), StoreError, "cannot be used: memory is short"),
         (raised(failure(sqlite3.SQLITE_AUTH)), StoreError, "may not be used by this user"),
@@ -265,7 +268,7 @@ class OnAFullDisk(SQLiteStore):
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._transaction("BEGIN IMMEDIATE") as db:
+        with self._transaction(partial(begin, timeout_s=1)) as db:
             full(db)
             yield db
 

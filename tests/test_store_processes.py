@@ -128,7 +128,7 @@ def test_a_reader_holds_no_writer_up(tmp_path: Path) -> None:
 class Overtaken(SQLiteStore):
     """A store into which others append, settle and append again while it folds for the first time."""
 
-    def _write_batch(self, tenant: str, folded: settling.Folded) -> set[str]:
+    def _write_batch(self, tenant: str, folded: settling.Folded) -> settling.Settled:
         other = open_store(self.path)
         if other.append(tenant, [Span("t", "b", "n", 1, 9)]).new:
             other.settle(tenant)

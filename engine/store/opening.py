@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from engine.errors import (
+    BusyStoreError,
     DamagedStoreError,
     NewerStoreError,
     NotAStoreError,
@@ -25,20 +26,25 @@ from engine.errors import (
 from engine.store.migrating import migrate, version
 from engine.store.schema import APPLICATION_ID, TABLE_NAMES, TABLES, VERSION
 
-BUSY_S = 60.0
-"""How long a writer waits for the others."""
+PATIENCE_S = 60.0
+"""How long a writer waits for the others, unless told otherwise."""
 
 _MAGIC = b"SQLite format 3\x00"
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 """An error of its own is that the schema is not the one that was written."""
-_UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL)
+_KINDS = {
+    sqlite3.SQLITE_BUSY: BusyStoreError,
+    sqlite3.SQLITE_LOCKED: BusyStoreError,
+    sqlite3.SQLITE_READONLY: UnwritableStoreError,
+    sqlite3.SQLITE_FULL: UnwritableStoreError,
+}
 _NO_ROOM = (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_CANTOPEN)
 _STILL = "?mode=ro&immutable=1"
 """Opens a file that nobody writes to, without a lock."""
-_BUSY = "is busy: others have been writing to it for too long"
+BUSY = "is busy: others have been writing to it for too long"
 _TEXTS = {
-    sqlite3.SQLITE_BUSY: _BUSY,
-    sqlite3.SQLITE_LOCKED: _BUSY,
+    sqlite3.SQLITE_BUSY: BUSY,
+    sqlite3.SQLITE_LOCKED: BUSY,
     sqlite3.SQLITE_READONLY: "cannot be written to: it is read-only, or the disk is full",
     sqlite3.SQLITE_FULL: "cannot grow: the disk is full",
     sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error",
@@ -124,22 +130,22 @@ def _write_empty(path: Path) -> None:
         connection.close()
 
 
-def connect(path: Path, read_only: bool) -> sqlite3.Connection:
+def connect(path: Path, read_only: bool, patience_s: float = PATIENCE_S) -> sqlite3.Connection:
     """A connection for one thread at a time; it can only read where the disk has no room for a log."""
     try:
-        return _connect(path, _read_only_query(path) if read_only else "?mode=rw")
+        return _connect(path, _read_only_query(path) if read_only else "?mode=rw", patience_s)
     except sqlite3.OperationalError as error:
         if getattr(error, "sqlite_errorcode", None) not in _NO_ROOM or _is_logged(path):
             raise
-        return _connect(path, _STILL)
+        return _connect(path, _STILL, patience_s)
 
 
-def _connect(path: Path, query: str) -> sqlite3.Connection:
+def _connect(path: Path, query: str, patience_s: float) -> sqlite3.Connection:
     location = path.absolute().as_uri() + query
     connection = sqlite3.connect(
         location,
         uri=True,
-        timeout=BUSY_S,
+        timeout=patience_s,
         isolation_level=None,
         check_same_thread=False,
         cached_statements=64,
@@ -189,8 +195,7 @@ def _reported(path: Path, error: sqlite3.Error) -> StoreError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
     if code in _DAMAGED:
         return DamagedStoreError(f"{path} is damaged: {error}")
-    kind = UnwritableStoreError if code in _UNWRITABLE else StoreError
-    return kind(f"{path} {_TEXTS.get(code, 'cannot be used')} ({error})")
+    return _KINDS.get(code, StoreError)(f"{path} {_TEXTS.get(code, 'cannot be used')} ({error})")
 
 
 def bring_forward(db: sqlite3.Connection, path: Path, read_only: bool) -> None:

@@ -40,9 +40,28 @@ class Folded(NamedTuple):
     runs: dict[str, tuple[Run | None, tuple[int, ...]]]
 
 
-def read_batch(db: sqlite3.Connection, tenant: int, reading: ReadingSettings) -> Folded | None:
-    """Fold the next touched traces and every run they belong to, or did; None if none is touched."""
-    spans, keys = _touched(db, tenant, reading.run_key)
+class Settled(NamedTuple):
+    """What was written: ids of the runs that the touched traces belong to, and the last such trace."""
+
+    run_ids: set[str]
+    up_to: int
+
+
+def last_touched(db: sqlite3.Connection, tenant: int) -> int:
+    """Number of the last touched trace, 0 if there is none: where settling may stop, whatever still comes."""
+    query = "SELECT coalesce(max(no), 0) FROM traces WHERE tenant = ? AND stamp <> settled"
+    found: tuple[int] = db.execute(query, (tenant,)).fetchone()
+    return found[0]
+
+
+def read_batch(
+    db: sqlite3.Connection, tenant: int, reading: ReadingSettings, after: int, up_to: int
+) -> Folded | None:
+    """Fold the next touched traces with numbers in (after, up_to], and every run they belong to, or did.
+
+    None if none of them is touched.
+    """
+    spans, keys = _touched(db, tenant, reading.run_key, after, up_to)
     if not spans:
         return None
     left = (_run_id(db, no) for no in spans)
@@ -60,7 +79,9 @@ def read_batch(db: sqlite3.Connection, tenant: int, reading: ReadingSettings) ->
     return Folded(look(db, tenant, spans, run_ids), tuple(spans), runs)
 
 
-def _touched(db: sqlite3.Connection, tenant: int, by: RunKey) -> tuple[dict[int, list[Span]], dict[int, str]]:
+def _touched(
+    db: sqlite3.Connection, tenant: int, by: RunKey, after: int, up_to: int
+) -> tuple[dict[int, list[Span]], dict[int, str]]:
     """The next touched traces: their spans, and the ids of the runs they belong to now.
 
     Past its bounds a batch goes on while traces belong to its runs, which would be folded again else.
@@ -68,8 +89,8 @@ def _touched(db: sqlite3.Connection, tenant: int, by: RunKey) -> tuple[dict[int,
     found: dict[int, list[Span]] = {}
     keys: dict[int, str] = {}
     total, run_ids = 0, set[str]()
-    touched = "SELECT no FROM traces WHERE tenant = ? AND stamp <> settled ORDER BY no"
-    for (no,) in db.execute(touched, (tenant,)):
+    touched = "SELECT no FROM traces WHERE tenant = ? AND stamp <> settled AND no > ? AND no <= ? ORDER BY no"
+    for (no,) in db.execute(touched, (tenant, after, up_to)):
         spans = spans_of(db, no)
         key = run_key(spans, by)
         is_full = len(found) >= BATCH_RUNS or total >= BATCH_SPANS
@@ -127,8 +148,8 @@ def is_current(db: sqlite3.Connection, tenant: int, folded: Folded) -> bool:
     return look(db, tenant, folded.touched, folded.runs) == folded.basis
 
 
-def write_batch(db: sqlite3.Connection, tenant: int, folded: Folded) -> set[str]:
-    """Write what :func:`read_batch` folded; ids of the runs that the touched traces belong to."""
+def write_batch(db: sqlite3.Connection, tenant: int, folded: Folded) -> Settled:
+    """Write what :func:`read_batch` folded."""
     writer = RunWriter(db, tenant)
     settled = {no: stamp for no, _, stamp in folded.basis.traces}
     for run_id, (run, traces) in folded.runs.items():
@@ -141,7 +162,8 @@ def write_batch(db: sqlite3.Connection, tenant: int, folded: Folded) -> set[str]
             [(number, settled[no], no) for no in traces],
         )
     touched = set(folded.touched)
-    return {run_id for run_id, (_, traces) in folded.runs.items() if not touched.isdisjoint(traces)}
+    run_ids = {run_id for run_id, (_, traces) in folded.runs.items() if not touched.isdisjoint(traces)}
+    return Settled(run_ids, max(touched))
 
 
 def is_read_as(db: sqlite3.Connection, fingerprint: int) -> bool:

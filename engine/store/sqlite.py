@@ -11,10 +11,12 @@ import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Concatenate, ParamSpec, TypeVar
 
-from engine.errors import UnwritableStoreError
+from engine.errors import BusyStoreError, UnwritableStoreError
 from engine.keys import Key
 from engine.paths import Paths
 from engine.runs import READ_AS_IS, Cohort, Declaration, Outcome, ReadingSettings, Run, Window
@@ -34,6 +36,7 @@ from engine.store import (
 from engine.store.cohort import read_paths
 from engine.store.fitting import bounded
 from engine.store.keys import given_tenant, tenant_number
+from engine.store.turns import Turns, begin
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -46,11 +49,16 @@ class SQLiteStore:
     """
 
     def __init__(
-        self, path: Path, read_only: bool = False, reading_settings: ReadingSettings = READ_AS_IS
+        self,
+        path: Path,
+        read_only: bool = False,
+        reading_settings: ReadingSettings = READ_AS_IS,
+        patience_s: float = opening.PATIENCE_S,
     ) -> None:
-        self.path, self.reading_settings = path, reading_settings
+        self.path, self.reading_settings, self.patience_s = path, reading_settings, patience_s
         self.read_only = read_only or not opening.is_writable(path)
         self._idle: deque[sqlite3.Connection] = deque()
+        self._turns = Turns()
 
     def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
         """See :meth:`engine.store.Store.append`."""
@@ -66,21 +74,28 @@ class SQLiteStore:
     def settle(self, tenant: str) -> set[str]:
         """See :meth:`engine.store.Store.settle`; a store that is only read is left as it is."""
         run_ids: set[str] = set()
-        while not self.read_only and (folded := self._read(_read_batch, tenant, self.reading_settings)):
-            run_ids |= self._write_batch(tenant, folded)
+        up_to = 0 if self.read_only else self._read(_last_touched, tenant)
+        after = 0
+        while folded := self._read(_read_batch, tenant, self.reading_settings, after, up_to):
+            settled = self._write_batch(tenant, folded)
+            run_ids |= settled.run_ids
+            after = settled.up_to
         return run_ids
 
-    def _write_batch(self, tenant: str, folded: settling.Folded) -> set[str]:
+    def _write_batch(self, tenant: str, folded: settling.Folded) -> settling.Settled:
         with self._writing() as db:
             number = given_tenant(db, tenant)
             if settling.is_current(db, number, folded):
                 return settling.write_batch(db, number, folded)
-            again = settling.read_batch(db, number, self.reading_settings)
-            return settling.write_batch(db, number, again) if again else set()
+            touched = min(folded.touched) - 1, max(folded.touched)
+            again = settling.read_batch(db, number, self.reading_settings, *touched)
+            if again is None:
+                return settling.Settled(set(), touched[1])
+            return settling.write_batch(db, number, again)
 
     def _settle_if_possible(self, tenant: str) -> None:
-        """Settle before reading; where nothing can be written the answer is as last settled."""
-        with suppress(UnwritableStoreError):
+        """Settle before reading; where nothing can be written, or not yet, the answer is as last settled."""
+        with suppress(UnwritableStoreError, BusyStoreError):
             self.settle(tenant)
 
     def read_anew(self) -> None:
@@ -175,7 +190,7 @@ class SQLiteStore:
         self, ask: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Ask within one snapshot."""
-        with self._transaction("BEGIN") as db:
+        with self._transaction(_snapshot) as db:
             return ask(db, *args, **kwargs)
 
     def _connection(self) -> sqlite3.Connection:
@@ -183,22 +198,29 @@ class SQLiteStore:
         try:
             return self._idle.pop()
         except IndexError:
-            return opening.connect(self.path, self.read_only)
+            return opening.connect(self.path, self.read_only, self.patience_s)
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         if self.read_only:
             raise UnwritableStoreError(f"{self.path} is read-only")
-        with self._transaction("BEGIN IMMEDIATE") as db:
-            yield db
+        asked_s = monotonic()
+        if not self._turns.acquire(self.patience_s):
+            raise BusyStoreError(f"{self.path} {opening.BUSY}")
+        try:
+            left_s = max(0.0, asked_s + self.patience_s - monotonic())
+            with self._transaction(partial(begin, timeout_s=left_s)) as db:
+                yield db
+        finally:
+            self._turns.release()
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, begin: Callable[[sqlite3.Connection], object]) -> Iterator[sqlite3.Connection]:
         """A connection of one's own inside a transaction, kept on success and undone on any error."""
         with opening.told(self.path):
             db = self._connection()
             try:
-                db.execute(begin)
+                begin(db)
                 yield db
                 db.execute("COMMIT")
             except sqlite3.Error:
@@ -211,11 +233,22 @@ class SQLiteStore:
             self._idle.append(db)
 
 
+def _snapshot(db: sqlite3.Connection) -> None:
+    db.execute("BEGIN")
+
+
+def _last_touched(db: sqlite3.Connection, tenant: str) -> int:
+    number = tenant_number(db, tenant)
+    return 0 if number is None else settling.last_touched(db, number)
+
+
 def _read_batch(
-    db: sqlite3.Connection, tenant: str, reading_settings: ReadingSettings
+    db: sqlite3.Connection, tenant: str, reading_settings: ReadingSettings, after: int, up_to: int
 ) -> settling.Folded | None:
     number = tenant_number(db, tenant)
-    return None if number is None else settling.read_batch(db, number, reading_settings)
+    if number is None or after >= up_to:
+        return None
+    return settling.read_batch(db, number, reading_settings, after, up_to)
 
 
 def _clock_ns(db: sqlite3.Connection) -> int | None:
@@ -228,6 +261,7 @@ def open_store(
     create: bool = False,
     read_only: bool = False,
     reading_settings: ReadingSettings = READ_AS_IS,
+    patience_s: float = opening.PATIENCE_S,
 ) -> Store:
     """Open a store's file, or make an empty one.
 
@@ -242,6 +276,8 @@ def open_store(
     reading_settings : ReadingSettings
         How spans are read into runs. Where they differ from those the store was last opened for
         writing with, or this version reads otherwise, all runs are folded anew when next asked for.
+    patience_s : float
+        How long a writer waits for the others before :class:`engine.errors.BusyStoreError`.
 
     Raises
     ------
@@ -258,7 +294,7 @@ def open_store(
             opening.bring_forward(db, path, only_read)
         finally:
             db.close()
-    store = SQLiteStore(path, read_only, reading_settings)
+    store = SQLiteStore(path, read_only, reading_settings, patience_s)
     with suppress(UnwritableStoreError):
         store.read_anew()
     return store
