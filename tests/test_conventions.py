@@ -313,6 +313,8 @@ def test_agent(name: str, attributes: dict[str, Any], expected: str | None) -> N
         "traceloop.association.properties.session_id",
         "ai.telemetry.metadata.sessionId",
         "langsmith.metadata.session_id",
+        "langsmith.metadata.thread_id",
+        "langsmith.metadata.conversation_id",
         "mlflow.trace.session",
         "workflow.session_id",
         "voltagent.conversation_id",

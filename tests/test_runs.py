@@ -300,6 +300,19 @@ def test_in_langgraph_the_root_chain_names_the_agent_and_its_nodes_are_no_steps(
     assert agent(node("1", "RunnableSequence", "CHAIN", None, 0)) == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"), [("order_desk", "order_desk"), ("claude.conversation", "shop")]
+)
+def test_in_langsmith_the_root_chain_names_the_agent_unless_it_is_every_agents(
+    name: str, expected: str
+) -> None:
+    chain = {"langsmith.span.kind": "chain", "gen_ai.operation.name": "chain"}
+    resource = {"service.name": "shop"}
+    root = Span("t", "1", name, 0, 9, scope="langsmith", attributes=chain, resource=resource)
+    node = Span("t", "2", "ask", 1, 2, "1", scope="langsmith", attributes=chain, resource=resource)
+    assert agent(root, node) == expected
+
+
 # --- order -----------------------------------------------------------------------------------------
 
 

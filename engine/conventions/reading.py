@@ -198,9 +198,10 @@ def _given(keys: table.Keys, *places: Mapping[str, Any]) -> str | None:
 
 
 def _root_agent(span: Span) -> str | None:
-    if span.scope != table.ROOT_CHAIN_SCOPE or table.AGENT_KEY in span.attributes:
+    key = table.ROOT_CHAIN_KEYS.get(span.scope)
+    if key is None or table.AGENT_KEY in span.attributes:
         return None
-    if word(span.attributes.get(table.ROOT_CHAIN_KEY)) != table.ROOT_CHAIN:
+    if word(span.attributes.get(key)) != table.ROOT_CHAIN:
         return None
     name = _name_of_span(Kind.OTHER, span.name)
     return None if name == "?" or name.startswith(table.NAMELESS_CHAINS) else name

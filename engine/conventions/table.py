@@ -201,10 +201,13 @@ NAMELESS_AGENTS = frozenset(
     }
 )
 """Span names that are the same for every agent of a library: they name nobody."""
-ROOT_CHAIN_SCOPE = "openinference.instrumentation.langchain"
-ROOT_CHAIN_KEY, ROOT_CHAIN = "openinference.span.kind", "chain"
-"""In this scope a run's agent is a root span of this kind, bearing the agent's name."""
-NAMELESS_CHAINS = ("Runnable",)
+ROOT_CHAIN_KEYS: Mapping[str, str] = {
+    "openinference.instrumentation.langchain": "openinference.span.kind",
+    "langsmith": "langsmith.span.kind",
+}
+ROOT_CHAIN = "chain"
+"""In these scopes a run's agent is a root span of this kind, bearing the agent's name."""
+NAMELESS_CHAINS = ("Runnable", "claude.conversation")
 """Beginnings of chain names that name nobody."""
 
 # --- what belongs to the run ---------------------------------------------------------------
@@ -218,6 +221,8 @@ SESSION_KEYS = _keys(
     "traceloop.association.properties.session_id",
     "ai.telemetry.metadata.sessionId",
     "langsmith.metadata.session_id",
+    "langsmith.metadata.thread_id",
+    "langsmith.metadata.conversation_id",
     "mlflow.trace.session",
     "workflow.session_id",
     "voltagent.conversation_id",
