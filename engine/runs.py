@@ -133,7 +133,7 @@ class ReadingSettings(msgspec.Struct, frozen=True):
         Counts up when this code makes other runs or paths of the same spans.
     """
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     run_key: RunKey = "session"
     evaluation: Evaluation = Evaluation()
 
