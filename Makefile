@@ -56,7 +56,7 @@ $(VENV)/use.stamp: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/develop.stamp: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV) for development ..."
-	@$(PIP) --editable '.[dev,sessions]'
+	@$(PIP) --editable '.[dev,exporters,grpc,sessions]'
 	@touch $@ $(VENV)/use.stamp
 
 $(PEERS)/peers.stamp: benchmarks/peers.txt
