@@ -23,6 +23,7 @@ from dashboard.pages import behaviour, calibration, found, home, run
 from dashboard.service import Page, Service
 from engine.builder import TTL_S, Maps, load
 from engine.errors import ForkmapError
+from engine.ingest.request import LIMITS, Limits
 from engine.keys import ANYONE, DEFAULT_TENANT
 from engine.queries import BOUNDS, Bounds
 from engine.store import Store
@@ -64,6 +65,8 @@ class Settings(NamedTuple):
         Where built maps are shared by several processes; None keeps them in this one.
     bounds : Bounds
         How much a map holds.
+    limits : Limits
+        How much one request of spans may bring.
     """
 
     tenant: str = DEFAULT_TENANT
@@ -71,9 +74,14 @@ class Settings(NamedTuple):
     cache_folder: Path | None = None
     bounds: Bounds = BOUNDS
     ttl_s: float = TTL_S
+    limits: Limits = LIMITS
 
 
 DEFAULTS = Settings()
+THREADS = 8
+"""Requests answered at once."""
+RECEIVED_BYTES = 1 << 17
+"""Bytes read of a connection at a time: a usual batch of spans in one piece."""
 _log = logging.getLogger(__name__)
 
 
@@ -122,7 +130,7 @@ def _service(store: Store, settings: Settings, cache: BytesCache) -> Service:
     maps = Maps(store, cache, now_ns, ttl_s=settings.ttl_s, build=partial(load, bounds=settings.bounds))
     atexit.register(maps.close)
     anyone = ANYONE._replace(tenant=settings.tenant)
-    return Service(store, maps, now_ns, lambda: anyone, frozen=stands_ns is not None)
+    return Service(store, maps, now_ns, lambda: anyone, frozen=stands_ns is not None, limits=settings.limits)
 
 
 def _register(app: Dash, service: Service) -> None:
@@ -172,7 +180,7 @@ def find_page(service: Service, path: str, look: urls.Look) -> Page:
         return Page("Not now", states.message("This could not be shown", said))
 
 
-def serve(app: Dash, listener: socket) -> None:
+def serve(app: Dash, listener: socket, limits: Limits = LIMITS) -> None:
     """Serve at a socket until interrupted, on this machine only: nobody signs in yet.
 
     Raises
@@ -186,4 +194,11 @@ def serve(app: Dash, listener: socket) -> None:
             f"The dashboard has no sign-in yet, so it listens on this machine only: 127.0.0.1, not {host}."
         )
     app.server.test_client().get("/")
-    listen(app.server, sockets=[listener], threads=8, _quiet=True)
+    listen(
+        app.server,
+        sockets=[listener],
+        threads=THREADS,
+        recv_bytes=RECEIVED_BYTES,
+        max_request_body_size=limits.max_body_bytes + 1,
+        _quiet=True,
+    )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from dash.development.base_component import Component
 
 from engine.builder import Maps
+from engine.ingest.request import LIMITS, Limits
 from engine.keys import ANYONE, Caller
 from engine.store import Store
 
@@ -23,6 +24,8 @@ class Service:
         The clock; a demo store's stands still, then ``frozen`` is True.
     caller : callable
         Who asks, at the moment of each request.
+    limits : Limits
+        How much one request of spans may bring.
     """
 
     store: Store
@@ -30,6 +33,7 @@ class Service:
     now_ns: Callable[[], int]
     caller: Callable[[], Caller] = lambda: ANYONE
     frozen: bool = False
+    limits: Limits = LIMITS
 
     @property
     def tenant(self) -> str:

@@ -9,6 +9,9 @@
     /go?q=TEXT                              a pasted run, trace, ticket or agent
     /found?q=TEXT                           what that text names, when it is not one thing
     /data/map?agent=A&...&built=NS          columns of a built map, as JSON
+    /signin?next=PATH                       where a person shows their key; then on to PATH
+    /signout                                where they end that
+    /healthz, /readyz                       whether the process is up, whether its store answers
 
 A window is the last 30 days (not written), ``window=all``, or ``from=`` and ``to=`` (RFC 3339).
 """
@@ -32,6 +35,15 @@ FOUND = "/found"
 MAP_DATA = "/data/map"
 API = "/api/v1/"
 """Under it programs ask."""
+OTLP = "/v1/"
+"""Under it exporters send."""
+SIGN_IN = "/signin"
+SIGN_OUT = "/signout"
+HEALTHY = "/healthz"
+READY = "/readyz"
+TRACES = "/v1/traces"
+METRICS = "/v1/metrics"
+LOGS = "/v1/logs"
 
 _EPOCH = datetime(1970, 1, 1)
 
@@ -187,6 +199,26 @@ def found_url(text: str) -> str:
     '/found?q=task-7'
     """
     return f"{FOUND}?{urlencode({'q': text})}"
+
+
+def sign_in_url(target: str) -> str:
+    """The sign-in that leads on to a page of this server.
+
+    >>> sign_in_url("/map?agent=a b&window=all")
+    '/signin?next=%2Fmap%3Fagent%3Da+b%26window%3Dall'
+    """
+    return f"{SIGN_IN}?{urlencode({'next': target})}"
+
+
+def local(target: str) -> str:
+    """A path of this server with its query, as it is; anything else is the list of agents.
+
+    >>> local("/map?agent=a"), local("//evil.example"), local("https:evil.example"), local("/\\\\evil.example")
+    ('/map?agent=a', '/', '/', '/')
+    """
+    path = target.partition("?")[0]
+    fits = target.startswith("/") and not target.startswith("//") and "\\" not in target and target.isprintable()
+    return target if fits and path not in (SIGN_IN, SIGN_OUT) else HOME
 
 
 def map_data_url(cohort: Cohort, built_ns: int) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from flask import Flask
 
-from dashboard.api import problems
+from dashboard.api import intake, problems
 from dashboard.service import Service
 
 
 def register(server: Flask, service: Service) -> None:
     """Add every route to the server."""
-    for module in (problems,):
+    for module in (problems, intake):
         module.register(server, service)

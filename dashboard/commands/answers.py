@@ -44,7 +44,7 @@ def demo(asked: Namespace) -> int:
 def serve(asked: Namespace) -> int:
     """Serve a store."""
     with _store(asked) as store:
-        serving.serve(store, asked.tenant, asked.now, asked.port, _settings().bounds)
+        serving.serve(store, asked.tenant, asked.now, asked.port, _settings())
     return DONE
 
 

@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from dashboard.commands.settings import DEFAULTS, Settings
 from engine import demo
 from engine.errors import ForkmapError
-from engine.queries import BOUNDS, Bounds
 from engine.store import Store
 from engine.store.sqlite import open_store
 
@@ -24,7 +24,9 @@ TENANT = "default"
 _TRIED = 20
 
 
-def serve(store: Store, tenant: str, now_ns: int | None, port: int | None, bounds: Bounds = BOUNDS) -> None:
+def serve(
+    store: Store, tenant: str, now_ns: int | None, port: int | None, settings: Settings = DEFAULTS
+) -> None:
     """Serve the dashboard over a store until interrupted.
 
     Parameters
@@ -33,8 +35,8 @@ def serve(store: Store, tenant: str, now_ns: int | None, port: int | None, bound
         A clock that stands still; None is the store's own, else the wall clock.
     port : int or None
         None is the first free one from 8050, 0 whichever the system gives.
-    bounds : Bounds
-        How much a map holds.
+    settings : Settings
+        What the environment sets.
 
     Raises
     ------
@@ -42,17 +44,18 @@ def serve(store: Store, tenant: str, now_ns: int | None, port: int | None, bound
         The port, or every port tried, is taken.
     """
     # Dash and Flask take a second to import: only who serves waits for them.
-    from dashboard.app import Settings, create_app
-    from dashboard.app import serve as listen
+    from dashboard import app
 
     clock = None if now_ns is None else lambda: now_ns
     with _until_told(), first_free() if port is None else listening(port) as listener:
-        app = create_app(store, Settings(tenant=tenant, now_ns=clock, bounds=bounds))
+        dashboard = app.create_app(
+            store, app.Settings(tenant, clock, bounds=settings.bounds, limits=settings.limits)
+        )
         chosen = listener.getsockname()[1]
         if port is None and chosen != PORT:
             print(f"Port {PORT} is taken, so this is port {chosen}.", flush=True)
         print(f"Forkmap is at http://{HOST}:{chosen}/ (Ctrl-C stops it).", flush=True)
-        listen(app, listener)
+        app.serve(dashboard, listener, settings.limits)
 
 
 def serve_demo(port: int | None) -> None:

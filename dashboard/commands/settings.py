@@ -1,4 +1,4 @@
-"""What the environment sets: how spans are read into runs, and how much a map holds.
+"""What the environment sets: how spans are taken in and read into runs, and how much a map holds.
 
 ================================ ===================================================
 ``FORKMAP_RUN_KEY``              ``session`` or ``trace``: what makes traces one run
@@ -6,6 +6,9 @@
 ``FORKMAP_EVALUATION_THRESHOLD`` lowest score of that evaluation that is a success
 ``FORKMAP_MAX_RUNS``             completed runs (and live ones) read for a map
 ``FORKMAP_MAX_NODES``            nodes kept of a map
+``FORKMAP_MAX_BODY_BYTES``       bytes of a request of spans, decompressed
+``FORKMAP_MAX_SPANS``            spans kept of one request
+``FORKMAP_MAX_ATTRIBUTES``       attributes kept of a span that is sent
 ================================ ===================================================
 """
 
@@ -17,6 +20,7 @@ from typing import NamedTuple
 
 from engine.conventions import Evaluation
 from engine.errors import ForkmapError
+from engine.ingest.request import LIMITS, Limits
 from engine.queries import Bounds
 from engine.runs import ReadingSettings, RunKey
 
@@ -28,6 +32,7 @@ class Settings(NamedTuple):
 
     reading: ReadingSettings = ReadingSettings()
     bounds: Bounds = Bounds()
+    limits: Limits = LIMITS
 
 
 DEFAULTS = Settings()
@@ -51,7 +56,12 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         _count(given, "FORKMAP_MAX_RUNS", DEFAULTS.bounds.max_runs),
         _count(given, "FORKMAP_MAX_NODES", DEFAULTS.bounds.max_nodes),
     )
-    return Settings(ReadingSettings(_run_key(given), _evaluation(given)), bounds)
+    limits = Limits(
+        _count(given, "FORKMAP_MAX_BODY_BYTES", LIMITS.max_body_bytes),
+        _count(given, "FORKMAP_MAX_ATTRIBUTES", LIMITS.max_attributes),
+        _count(given, "FORKMAP_MAX_SPANS", LIMITS.max_spans),
+    )
+    return Settings(ReadingSettings(_run_key(given), _evaluation(given)), bounds, limits)
 
 
 def _run_key(given: Mapping[str, str]) -> RunKey:

@@ -14,6 +14,8 @@ from engine.ingest.messages import Message, ToolCall
 from engine.ingest.scalars import cut, scrub
 from engine.spans import Span, Status
 
+TIMES = "forkmap.times"
+"""Attribute of a run's first span; ``assumed`` where the file tells no times."""
 EPOCH_NS = 1_704_067_200_000_000_000
 """2024-01-01 00:00:00 UTC: where conversations without times are placed, one second a message."""
 MAX_TEXT_BYTES = 4096
@@ -114,6 +116,7 @@ def _add(trace: _Trace, talk: Conversation, parent_id: str | None) -> None:
         "gen_ai.agent.version": talk.version,
         "forkmap.ticket": talk.ticket,
         "session.outcome": talk.outcome,
+        TIMES: "assumed" if untimed else None,
     }
     root = trace.add(
         f"invoke_agent {talk.agent or ''}".strip(),

@@ -17,6 +17,8 @@ from engine.ingest.source import Refused
 from engine.spans import Span
 
 Encoding = Literal["json", "protobuf"]
+CODINGS = ("identity", "gzip", "deflate")
+"""Values of ``Content-Encoding`` that are understood."""
 NAMED = 5
 """Refusals that a message names; the rest are counted."""
 _GZIP = 31
@@ -66,7 +68,7 @@ def decompress(body: bytes, coding: str, max_bytes: int) -> bytes:
     Parameters
     ----------
     coding : str
-        ``gzip``, ``deflate`` (with zlib's header or without), ``identity`` or "".
+        One of :data:`CODINGS`; ``deflate`` with zlib's header or without.
     max_bytes : int
         Bytes that may come out.
 
@@ -75,7 +77,7 @@ def decompress(body: bytes, coding: str, max_bytes: int) -> bytes:
     TooLargeError
         More would come out.
     InputError
-        The body is damaged, or the coding is none of these.
+        The compressed body is damaged.
 
     Examples
     --------
@@ -85,15 +87,11 @@ def decompress(body: bytes, coding: str, max_bytes: int) -> bytes:
     Traceback (most recent call last):
     engine.errors.TooLargeError: the body holds more than 4 bytes
     """
-    match coding:
-        case "" | "identity":
-            content = body
-        case "gzip":
-            content = _inflate(body, _GZIP, max_bytes)
-        case "deflate":
-            content = _inflate(body, _ZLIB if _begins_as_zlib(body) else _BARE, max_bytes)
-        case _:
-            raise InputError(f"the content encoding {coding!r} is none of gzip, deflate and identity")
+    if coding == "identity":
+        content = body
+    else:
+        bits = _GZIP if coding == "gzip" else _ZLIB if _begins_as_zlib(body) else _BARE
+        content = _inflate(body, bits, max_bytes)
     if len(content) > max_bytes:
         raise TooLargeError(f"the body holds more than {max_bytes} bytes")
     return content

@@ -1,0 +1,103 @@
+"""OTLP over HTTP: ``POST /v1/traces``, and answers for the two signals that are not kept.
+
+An answer is in the request's own encoding. 200 says that the spans are durable, all but those
+that ``partial_success`` names; 400, 413 and 415 that sending the same again is of no use; 503
+that it is, once ``Retry-After`` is over.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from flask import Flask, Response, request
+from google.protobuf.json_format import MessageToJson
+from google.protobuf.message import Message
+from google.rpc.code_pb2 import Code
+from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
+from werkzeug.exceptions import RequestEntityTooLarge
+
+from dashboard import urls
+from dashboard.api import otlp
+from dashboard.service import Service
+from engine.errors import ForkmapError, TooLargeError
+from engine.ingest.request import CODINGS, Encoding, decompress
+
+_ENCODINGS: Mapping[str, Encoding] = {"application/x-protobuf": "protobuf", "application/json": "json"}
+_MEDIA_TYPES: Mapping[Encoding, str] = {encoding: name for name, encoding in _ENCODINGS.items()}
+_STATUSES = {
+    Code.INVALID_ARGUMENT: 400,
+    Code.UNAUTHENTICATED: 401,
+    Code.RESOURCE_EXHAUSTED: 413,
+    Code.UNAVAILABLE: 503,
+}
+
+_log = logging.getLogger(__name__)
+
+
+def register(server: Flask, service: Service) -> None:
+    """Add the routes.
+
+    Metrics and logs are answered as taken, without a word: an exporter would send what is refused
+    again, or write a line into its program's log at every warning. Nothing of them is kept.
+    """
+
+    def traces() -> Response:
+        return _take(service)
+
+    def metrics() -> Response:
+        return _answer(ExportMetricsServiceResponse(), 200)
+
+    def logs() -> Response:
+        return _answer(ExportLogsServiceResponse(), 200)
+
+    for path, answer in ((urls.TRACES, traces), (urls.METRICS, metrics), (urls.LOGS, logs)):
+        server.add_url_rule(path, path, answer, methods=["POST"])
+
+
+def _take(service: Service) -> Response:
+    encoding, coding = _ENCODINGS.get(request.mimetype), _coding()
+    if encoding is None:
+        return _unsupported(f"the content type {request.mimetype!r} is none of {', '.join(_ENCODINGS)}")
+    if coding not in CODINGS:
+        return _unsupported(f"the content encoding {coding!r} is none of {', '.join(CODINGS)}")
+    limits = service.limits
+    try:
+        body = decompress(_body(limits.max_body_bytes), coding, limits.max_body_bytes)
+        return _answer(otlp.success(otlp.take(service.store, service.tenant, body, encoding, limits)), 200)
+    except ForkmapError as error:
+        _log.warning("spans were not taken: %s", error)
+        return refusal(otlp.failure(error))
+
+
+def _coding() -> str:
+    return request.headers.get("Content-Encoding", "").strip().lower() or "identity"
+
+
+def _body(max_bytes: int) -> bytes:
+    request.max_content_length = max_bytes
+    try:
+        return request.get_data(cache=False)
+    except RequestEntityTooLarge:
+        raise TooLargeError(f"the body holds more than {max_bytes} bytes") from None
+
+
+def refusal(status: Status) -> Response:
+    """A request that was not taken, as OTLP says so: with ``google.rpc.Status`` in its own encoding."""
+    response = _answer(status, _STATUSES[status.code])
+    if status.code == Code.UNAVAILABLE:
+        response.headers["Retry-After"] = str(otlp.RETRY_AFTER_S)
+    return response
+
+
+def _unsupported(sentence: str) -> Response:
+    return _answer(Status(code=Code.INVALID_ARGUMENT, message=sentence), 415)
+
+
+def _answer(message: Message, status: int) -> Response:
+    """A message in the request's own encoding, in JSON if that is neither."""
+    encoding = _ENCODINGS.get(request.mimetype, "json")
+    data = message.SerializeToString() if encoding == "protobuf" else MessageToJson(message, indent=None)
+    return Response(data, status, content_type=_MEDIA_TYPES[encoding])
