@@ -12,7 +12,7 @@ from engine.keys import Key
 from engine.paths import MARK, Paths, fold, half, parse_signature
 from engine.runs import SECOND_NS, Cohort, Declaration, Outcome, Run, Source, Step, Window, is_live
 from engine.spans import Span
-from engine.store import AgentSummary, Appended, RunRow
+from engine.store import AgentSummary, Appended, Expired, RunRow
 
 NOW_NS = 1_800_000_000 * SECOND_NS
 HOUR_NS = 3600 * SECOND_NS
@@ -124,6 +124,12 @@ class MemoryStore:
 
     def secret(self) -> bytes:
         return bytes(range(32))
+
+    def tenants(self) -> list[str]:
+        return ["default"]
+
+    def expire(self, tenant: str, before_ns: int, limit: int) -> Expired:
+        raise NotImplementedError
 
     def clock_ns(self) -> int | None:
         return self._clock

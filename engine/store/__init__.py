@@ -28,6 +28,14 @@ class Appended(NamedTuple):
     unchanged: int = 0
 
 
+class Expired(NamedTuple):
+    """How much was removed because it was old; outcomes are those of runs that were never seen."""
+
+    runs: int = 0
+    spans: int = 0
+    outcomes: int = 0
+
+
 class AgentSummary(NamedTuple):
     """How the runs of one agent ended inside a window, and when its latest run ever began."""
 
@@ -136,6 +144,16 @@ class Store(Protocol):
 
     def secret(self) -> bytes:
         """32 random bytes that every server of this store signs with, made at the first question."""
+
+    def tenants(self) -> list[str]:
+        """Every tenant that holds something, by name."""
+
+    def expire(self, tenant: str, before_ns: int, limit: int) -> Expired:
+        """Remove runs whose last activity is before a moment, and all that belongs to them; settles first.
+
+        About ``limit`` records go at once, so that writers never wait long: call it until nothing goes.
+        Outcomes declared before the moment for runs that were never seen go too.
+        """
 
     def clock_ns(self) -> int | None:
         """The store's own clock, if it has one: a demo's stands still."""

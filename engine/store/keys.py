@@ -22,6 +22,11 @@ def given_tenant(db: sqlite3.Connection, tenant: str) -> int:
     return number or 0
 
 
+def tenant_names(db: sqlite3.Connection) -> list[str]:
+    """Every tenant, by name."""
+    return [name for (name,) in db.execute("SELECT name FROM tenants ORDER BY name")]
+
+
 def cohort_numbers(db: sqlite3.Connection, cohort: Cohort) -> tuple[int, int] | None:
     """Numbers of the cohort's tenant and agent, if the agent has a run."""
     row: tuple[int, int] | None = db.execute(

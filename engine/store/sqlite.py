@@ -25,9 +25,11 @@ from engine.store import (
     MAX_RUNS,
     AgentSummary,
     Appended,
+    Expired,
     RunRow,
     Store,
     appending,
+    expiring,
     keyring,
     opening,
     reading,
@@ -35,7 +37,7 @@ from engine.store import (
 )
 from engine.store.cohort import read_paths
 from engine.store.fitting import bounded
-from engine.store.keys import given_tenant, tenant_number
+from engine.store.keys import given_tenant, tenant_names, tenant_number
 from engine.store.turns import Turns, begin
 
 P = ParamSpec("P")
@@ -171,6 +173,19 @@ class SQLiteStore:
             with self._writing() as db:
                 found = keyring.make_secret(db)
         return found
+
+    def tenants(self) -> list[str]:
+        """See :meth:`engine.store.Store.tenants`."""
+        return self._read(tenant_names)
+
+    def expire(self, tenant: str, before_ns: int, limit: int) -> Expired:
+        """See :meth:`engine.store.Store.expire`."""
+        self.settle(tenant)
+        old = self._read(expiring.find, tenant, bounded(before_ns), limit)
+        if old == expiring.Old():
+            return Expired()
+        with self._writing() as db:
+            return expiring.remove(db, old, bounded(before_ns), limit)
 
     def clock_ns(self) -> int | None:
         """See :meth:`engine.store.Store.clock_ns`."""

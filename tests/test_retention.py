@@ -1,0 +1,193 @@
+"""Runs that are too old go, whole, and nothing else does."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from time import sleep
+
+import pytest
+
+from engine import retention
+from engine.errors import UnknownRunError
+from engine.retention import DAY_NS
+from engine.runs import ALL_TIME, Cohort, Declaration, Outcome, Source
+from engine.spans import Span
+from engine.store import Expired
+from engine.store.sqlite import SQLiteStore, open_store
+
+NOW = 2_000_000_000_000_000_000
+MONTH = NOW - 30 * DAY_NS
+COHORT = Cohort("default", "unknown", ALL_TIME)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    opened = open_store(tmp_path / "runs.sqlite", create=True)
+    assert isinstance(opened, SQLiteStore)
+    yield opened
+    opened.close()
+
+
+def run_of(trace: str, spans: int, last_ns: int, session: str = "") -> list[Span]:
+    """Tool calls, one a second, the last of which ends at a moment."""
+    second_ns = 10**9
+    call = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"}
+    named = call | ({"session.id": session} if session else {})
+    return [
+        Span(trace, f"{trace}-{n}", "search", end_ns - 1, end_ns, attributes=named)
+        for n, end_ns in enumerate(range(last_ns - (spans - 1) * second_ns, last_ns + 1, second_ns))
+    ]
+
+
+def rows(store: SQLiteStore) -> dict[str, int]:
+    """How many rows each table of runs holds."""
+    db = sqlite3.connect(store.path)
+    tables = ("traces", "spans", "runs", "paths", "outcomes")
+    found = {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
+    db.close()
+    return found
+
+
+def test_a_run_goes_with_everything_once_its_last_activity_is_too_old(store: SQLiteStore) -> None:
+    store.append("default", run_of("old", 3, MONTH - 1) + run_of("kept", 2, MONTH))
+    store.declare(
+        "default", [Declaration("old", Outcome.FAILURE, NOW), Declaration("kept", Outcome.SUCCESS, NOW)]
+    )
+
+    assert retention.expire(store, MONTH) == Expired(runs=1, spans=3)
+    assert rows(store) == {"traces": 1, "spans": 2, "runs": 1, "paths": 2, "outcomes": 1}
+    assert store.paths(COHORT, NOW).run_ids == ("kept",)
+    with pytest.raises(UnknownRunError):
+        store.run("default", "old")
+    assert retention.expire(store, MONTH) == Expired()
+
+
+def test_a_run_of_several_traces_is_as_old_as_the_latest(store: SQLiteStore) -> None:
+    store.append("default", run_of("a", 2, MONTH - DAY_NS, "chat") + run_of("b", 1, MONTH, "chat"))
+    assert retention.expire(store, MONTH) == Expired()
+    assert retention.expire(store, MONTH + 1) == Expired(runs=1, spans=3)
+    assert not any(rows(store).values())
+
+
+def test_what_has_just_arrived_counts_before_anything_goes(store: SQLiteStore) -> None:
+    store.append("default", run_of("a", 2, MONTH - DAY_NS, "chat"))
+    store.settle("default")
+    store.append("default", run_of("b", 1, NOW, "chat"))
+    assert retention.expire(store, MONTH) == Expired()
+
+
+def test_outcomes_of_runs_never_seen_go_when_they_are_old(store: SQLiteStore) -> None:
+    late, old = Declaration("late", Outcome.FAILURE, NOW), Declaration("old", Outcome.FAILURE, MONTH - 1)
+    store.declare("default", [late, old])
+    assert retention.expire(store, MONTH) == Expired(outcomes=1)
+    store.append("default", run_of("late", 1, NOW) + run_of("old", 1, NOW))
+    assert [store.run("default", each).source for each in ("late", "old")] == [
+        Source.DECLARED,
+        Source.INFERRED,
+    ]
+
+
+def test_every_tenant_s_old_runs_go(store: SQLiteStore) -> None:
+    for tenant in ("acme", "default"):
+        store.append(tenant, run_of("old", 1, MONTH - 1) + run_of("kept", 1, NOW))
+    assert store.tenants() == ["acme", "default"]
+    assert retention.expire(store, MONTH) == Expired(runs=2, spans=2)
+    assert [store.find(tenant, "kept") for tenant in store.tenants()] == [["kept"], ["kept"]]
+
+
+def test_a_long_run_goes_a_few_spans_at_a_time_and_stays_until_the_last(store: SQLiteStore) -> None:
+    store.append("default", run_of("old", 25, MONTH - 1))
+    steps = [store.expire("default", MONTH, 10) for _ in range(4)]
+    assert steps == [Expired(spans=10), Expired(spans=10), Expired(runs=1, spans=5), Expired()]
+
+
+def test_a_late_span_of_a_run_that_is_gone_is_a_run_of_its_own_age(store: SQLiteStore) -> None:
+    spans = run_of("t", 3, MONTH - 1)
+    store.append("default", spans[:2])
+    retention.expire(store, MONTH)
+    store.append("default", spans[2:])
+    assert len(store.run("default", "t").steps) == 1
+    assert retention.expire(store, MONTH) == Expired(runs=1, spans=1)
+
+
+def test_a_span_that_comes_while_its_run_goes_loses_nothing_of_the_rest(store: SQLiteStore) -> None:
+    spans = run_of("t", 5, MONTH - 1)
+    store.append("default", spans)
+    assert store.expire("default", MONTH, 2) == Expired(spans=2)
+    store.append("default", run_of("u", 1, NOW, session="t") + [_in_session(span, "t") for span in spans[2:]])
+    assert retention.expire(store, MONTH) == Expired()
+    assert len(store.run("default", "t").steps) == 4
+
+
+def _in_session(span: Span, session: str) -> Span:
+    more = {**span.attributes, "session.id": session}
+    return Span(span.trace_id, span.span_id, span.name, span.start_ns, span.end_ns, attributes=more)
+
+
+def wait_until_gone(store: SQLiteStore) -> None:
+    for _ in range(500):
+        if not rows(store)["runs"]:
+            return
+        sleep(0.02)
+    pytest.fail("the old run is still there after ten seconds")
+
+
+def test_a_server_removes_in_the_background_and_stops_when_left(store: SQLiteStore) -> None:
+    store.append("default", run_of("old", 3, MONTH - 1))
+    store.settle("default")
+    with retention.kept_for(store, 30, lambda: NOW):
+        wait_until_gone(store)
+    assert "forkmap-retention" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_it_goes_on_after_a_fault(store: SQLiteStore) -> None:
+    store.append("default", run_of("old", 3, MONTH - 1))
+    store.settle("default")
+    asked = count()
+
+    def clock() -> int:
+        if next(asked) < 2:
+            raise OSError("no clock")
+        return NOW
+
+    with retention.kept_for(store, 30, clock, every_s=0.01):
+        wait_until_gone(store)
+
+
+def test_a_clock_that_jumps_back_removes_nothing(store: SQLiteStore) -> None:
+    store.append("default", run_of("old", 1, MONTH))
+    assert retention.expire(store, MONTH - 400 * DAY_NS) == Expired()
+
+
+@pytest.mark.parametrize("days", [None, 30])
+def test_without_days_or_with_a_clock_that_stands_everything_is_kept(
+    store: SQLiteStore, days: int | None
+) -> None:
+    store.append("default", run_of("old", 1, MONTH - 1))
+    if days:
+        store.set_clock(NOW)
+    with retention.kept_for(store, days, lambda: NOW):
+        assert "forkmap-retention" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_two_processes_worth_of_passes_at_once_remove_everything_once(store: SQLiteStore) -> None:
+    for number in range(40):
+        store.append("default", run_of(f"t{number}", 5, MONTH - 1))
+    others = [open_store(store.path) for _ in range(2)]
+    done: list[Expired] = []
+    threads = [
+        threading.Thread(target=lambda other=other: done.append(retention.expire(other, MONTH, 17)))
+        for other in others
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert Expired(*map(sum, zip(*done, strict=True))) == Expired(runs=40, spans=200)
+    assert not any(rows(store).values())
+    for other in others:
+        other.close()
