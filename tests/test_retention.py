@@ -11,8 +11,9 @@ from time import sleep
 
 import pytest
 
+from dashboard.commands.settings import from_environment
 from engine import retention
-from engine.errors import UnknownRunError
+from engine.errors import ForkmapError, UnknownRunError
 from engine.retention import DAY_NS
 from engine.runs import ALL_TIME, Cohort, Declaration, Outcome, Source
 from engine.spans import Span
@@ -191,3 +192,11 @@ def test_two_processes_worth_of_passes_at_once_remove_everything_once(store: SQL
     assert not any(rows(store).values())
     for other in others:
         other.close()
+
+
+def test_the_number_of_days_is_a_setting() -> None:
+    assert from_environment({}).retention_days is None
+    assert from_environment({"FORKMAP_RETENTION_DAYS": " 30 "}).retention_days == 30
+    for text in ("0", "-1", "soon"):
+        with pytest.raises(ForkmapError, match="FORKMAP_RETENTION_DAYS is .* a whole number from 1"):
+            from_environment({"FORKMAP_RETENTION_DAYS": text})

@@ -23,6 +23,7 @@ from engine.paths import identifier
 from engine.queries import Bounds
 from engine.runs import ALL_TIME, Cohort, Window
 from engine.store import Store
+from engine.store.opening import PATIENCE_S
 from engine.store.sqlite import open_store
 
 DONE, REFUSED, CANNOT = 0, 1, 2
@@ -43,7 +44,7 @@ def demo(asked: Namespace) -> int:
 
 def serve(asked: Namespace) -> int:
     """Serve a store."""
-    with _store(asked) as store:
+    with _store(asked, patience_s=serving.PATIENCE_S) as store:
         serving.serve(store, asked.tenant, asked.now, asked.port, _settings())
     return DONE
 
@@ -122,10 +123,12 @@ def _of_cohort(asked: Namespace, load: Callable[[Store, Cohort, int, Bounds], T]
 
 
 @contextmanager
-def _store(asked: Namespace, create: bool = False) -> Iterator[Store]:
+def _store(asked: Namespace, create: bool = False, patience_s: float = PATIENCE_S) -> Iterator[Store]:
     if not create and not asked.store.exists():
         raise ForkmapError(f"{asked.store} does not exist: forkmap import makes it, --store names another")
-    store = open_store(asked.store, create=create, reading_settings=_settings().reading)
+    store = open_store(
+        asked.store, create=create, reading_settings=_settings().reading, patience_s=patience_s
+    )
     try:
         yield store
     finally:

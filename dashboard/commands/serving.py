@@ -5,18 +5,21 @@ from __future__ import annotations
 import signal
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dashboard.commands.settings import DEFAULTS, Settings
-from engine import demo
+from engine import demo, retention
 from engine.errors import ForkmapError
 from engine.store import Store
 from engine.store.sqlite import open_store
 
 HOST = "127.0.0.1"
+PATIENCE_S = 5.0
+"""How long who sends spans, or looks at a page, waits while others write to the store."""
 PORT = 8050
 """The port that is tried first; taken ones are passed over."""
 TENANT = "default"
@@ -54,8 +57,10 @@ def serve(
         chosen = listener.getsockname()[1]
         if port is None and chosen != PORT:
             print(f"Port {PORT} is taken, so this is port {chosen}.", flush=True)
-        print(f"Forkmap is at http://{HOST}:{chosen}/ (Ctrl-C stops it).", flush=True)
-        app.serve(dashboard, listener, settings.limits)
+        days = settings.retention_days if now_ns is None else None
+        with retention.kept_for(store, days, time.time_ns):
+            print(f"Forkmap is at http://{HOST}:{chosen}/ (Ctrl-C stops it).", flush=True)
+            app.serve(dashboard, listener, settings.limits)
 
 
 def serve_demo(port: int | None) -> None:

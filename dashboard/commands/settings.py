@@ -9,6 +9,7 @@
 ``FORKMAP_MAX_BODY_BYTES``       bytes of a request of spans, decompressed
 ``FORKMAP_MAX_SPANS``            spans kept of one request
 ``FORKMAP_MAX_ATTRIBUTES``       attributes kept of a span that is sent
+``FORKMAP_RETENTION_DAYS``       days that a server keeps runs
 ================================ ===================================================
 """
 
@@ -33,6 +34,7 @@ class Settings(NamedTuple):
     reading: ReadingSettings = ReadingSettings()
     bounds: Bounds = Bounds()
     limits: Limits = LIMITS
+    retention_days: int | None = None
 
 
 DEFAULTS = Settings()
@@ -61,7 +63,8 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         _count(given, "FORKMAP_MAX_ATTRIBUTES", LIMITS.max_attributes),
         _count(given, "FORKMAP_MAX_SPANS", LIMITS.max_spans),
     )
-    return Settings(ReadingSettings(_run_key(given), _evaluation(given)), bounds, limits)
+    days = _count(given, "FORKMAP_RETENTION_DAYS", 1) if "FORKMAP_RETENTION_DAYS" in given else None
+    return Settings(ReadingSettings(_run_key(given), _evaluation(given)), bounds, limits, days)
 
 
 def _run_key(given: Mapping[str, str]) -> RunKey:
