@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from hashlib import blake2b
 from typing import ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from engine.conventions import Evaluation, Kind, session
+from engine.conventions import Evaluation, Kind, Reading, session
 from engine.paths import identifier
 from engine.placing import Placed, place
 from engine.spans import Span, Status
@@ -90,6 +90,10 @@ class Run(msgspec.Struct, frozen=True):
         is still live at a moment is :func:`is_live`.
     start_ns, last_ns : int
         Start of the first span; latest start or end of any span.
+    said_by : str
+        Who declared the outcome, or the rule it comes from; "" if it is inferred.
+    inferred : Outcome
+        What its spans' status alone makes of it, whoever says otherwise.
     """
 
     run_id: str
@@ -102,6 +106,8 @@ class Run(msgspec.Struct, frozen=True):
     source: Source
     steps: tuple[Step, ...]
     trace_ids: tuple[str, ...]
+    said_by: str = ""
+    inferred: Outcome = Outcome.UNKNOWN
 
 
 def is_live(source: Source, last_ns: int, now_ns: int) -> bool:
@@ -115,6 +121,8 @@ def is_live(source: Source, last_ns: int, now_ns: int) -> bool:
     return source != Source.DECLARED and -LIVE_NS <= now_ns - last_ns < LIVE_NS
 
 
+ITS_SPANS = "its spans"
+"""Who declares an outcome that a run's own spans carry."""
 UNKNOWN_AGENT = "unknown"
 """The agent of a run whose spans name none, and no service either."""
 RunKey = Literal["session", "trace"]
@@ -211,7 +219,8 @@ def assemble(
     if not ordered:
         raise ValueError(f"run {run_id!r} has no span")
     outermost = [found for found in ordered if _is_outermost_agent(found)]
-    outcome, source = _outcome(ordered, declared)
+    inferred = _inferred(ordered)
+    last = _latest([*said(run_id, (found.reading for found in ordered)), *declared])
     return Run(
         run_id=run_id,
         agent=_agent(outermost, ordered),
@@ -219,10 +228,12 @@ def assemble(
         ticket=_ticket(outermost, ordered),
         start_ns=ordered[0].span.start_ns,
         last_ns=max(max(found.span.start_ns, found.span.end_ns or 0) for found in ordered),
-        outcome=outcome,
-        source=source,
+        outcome=last.outcome if last else inferred,
+        source=Source.DECLARED if last else Source.INFERRED,
         steps=steps(ordered),
         trace_ids=tuple(dict.fromkeys(found.span.trace_id for found in ordered)),
+        said_by=last.by if last else "",
+        inferred=inferred,
     )
 
 
@@ -257,19 +268,23 @@ def _ticket(outermost: Sequence[Placed], ordered: Sequence[Placed]) -> str | Non
     return min(tickets, key=lambda reading: reading.ticket_rank).ticket if tickets else None
 
 
-def _outcome(ordered: Sequence[Placed], declared: Iterable[Declaration]) -> tuple[Outcome, Source]:
-    """The latest declared outcome, else what the span that ended last makes of it."""
-    said = [
-        (found.reading.outcome_ns, Outcome[found.reading.outcome.upper()])
-        for found in ordered
-        if found.reading.outcome is not None
-    ]
-    said.extend((declaration.time_ns, declaration.outcome) for declaration in declared)
-    if said:
-        return max(reversed(said), key=lambda item: item[0])[1], Source.DECLARED
+def said(run_id: str, readings: Iterable[Reading]) -> Iterator[Declaration]:
+    """The outcomes that a run's own spans declare, in their order."""
+    for reading in readings:
+        if reading.outcome is not None:
+            outcome = Outcome[reading.outcome.upper()]
+            yield Declaration(run_id, outcome, reading.outcome_ns, ITS_SPANS)
+
+
+def _latest(declared: Sequence[Declaration]) -> Declaration | None:
+    """The declaration that counts; of those with equal times the last."""
+    return max(reversed(declared), key=lambda each: each.time_ns, default=None)
+
+
+def _inferred(ordered: Sequence[Placed]) -> Outcome:
+    """What the status of the span that ended last makes of a run."""
     ended = [found for found in ordered if found.span.end_ns is not None]
     if not ended:
-        return Outcome.ABANDONED, Source.INFERRED
+        return Outcome.ABANDONED
     last = min(ended, key=lambda found: (-(found.span.end_ns or 0), found.depth, found.span.span_id))
-    failed = last.reading.status == Status.ERROR
-    return Outcome.FAILURE if failed else Outcome.SUCCESS, Source.INFERRED
+    return Outcome.FAILURE if last.reading.status == Status.ERROR else Outcome.SUCCESS
