@@ -45,7 +45,7 @@ def demo(asked: Namespace) -> int:
 def serve(asked: Namespace) -> int:
     """Serve a store."""
     with _store(asked, patience_s=serving.PATIENCE_S) as store:
-        serving.serve(store, asked.tenant, asked.now, asked.port, _settings())
+        serving.serve(store, asked.tenant, asked.now, asked.port, _settings(), asked.grpc)
     return DONE
 
 

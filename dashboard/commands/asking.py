@@ -86,6 +86,8 @@ def parser() -> Parser:
 
     serve = command("serve", "the dashboard over a store", store)
     serve.add_argument("--port", type=_port, help="serve there (default: the first free port from 8050)")
+    grpc = "take spans over gRPC too, there (default: 4317)"
+    serve.add_argument("--grpc", type=_port, nargs="?", const=4317, metavar="PORT", help=grpc)
     serve.set_defaults(answer=answers.serve)
 
     again = " The store is made if there is none. Importing a file again changes nothing."

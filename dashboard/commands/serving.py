@@ -14,6 +14,8 @@ from tempfile import TemporaryDirectory
 from dashboard.commands.settings import DEFAULTS, Settings
 from engine import demo, retention
 from engine.errors import ForkmapError
+from engine.ingest.request import Limits
+from engine.keys import ANYONE
 from engine.store import Store
 from engine.store.sqlite import open_store
 
@@ -28,7 +30,12 @@ _TRIED = 20
 
 
 def serve(
-    store: Store, tenant: str, now_ns: int | None, port: int | None, settings: Settings = DEFAULTS
+    store: Store,
+    tenant: str,
+    now_ns: int | None,
+    port: int | None,
+    settings: Settings = DEFAULTS,
+    grpc_port: int | None = None,
 ) -> None:
     """Serve the dashboard over a store until interrupted.
 
@@ -40,6 +47,8 @@ def serve(
         None is the first free one from 8050, 0 whichever the system gives.
     settings : Settings
         What the environment sets.
+    grpc_port : int or None
+        Where spans are taken over gRPC too; 0 is whichever the system gives.
 
     Raises
     ------
@@ -58,9 +67,27 @@ def serve(
         if port is None and chosen != PORT:
             print(f"Port {PORT} is taken, so this is port {chosen}.", flush=True)
         days = settings.retention_days if now_ns is None else None
-        with retention.kept_for(store, days, time.time_ns):
+        with retention.kept_for(store, days, time.time_ns), _grpc(store, tenant, grpc_port, settings.limits):
             print(f"Forkmap is at http://{HOST}:{chosen}/ (Ctrl-C stops it).", flush=True)
             app.serve(dashboard, listener, settings.limits)
+
+
+@contextmanager
+def _grpc(store: Store, tenant: str, port: int | None, limits: Limits) -> Iterator[None]:
+    """Take spans over gRPC meanwhile, if a port is given."""
+    if port is None:
+        yield
+        return
+    try:
+        from dashboard.api import otlp_grpc
+    except ImportError as error:
+        raise ForkmapError("--grpc needs gRPC: pip install 'forkmap[grpc]'") from error
+    from dashboard.auth.senders import Senders
+
+    senders = Senders(store, ANYONE._replace(tenant=tenant))
+    with otlp_grpc.listening(f"{HOST}:{port}", store, senders.known, limits) as chosen:
+        print(f"Spans are taken over gRPC at {HOST}:{chosen}.", flush=True)
+        yield
 
 
 def serve_demo(port: int | None) -> None:

@@ -1,0 +1,99 @@
+"""OTLP over gRPC, behind ``forkmap serve --grpc``: the same requests, limits and answers as over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from operator import methodcaller
+
+import grpc
+from google.protobuf.message import Message
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+from dashboard.api import otlp
+from engine.errors import ForkmapError
+from engine.ingest.request import LIMITS, Limits
+from engine.keys import Caller
+from engine.store import Store
+
+THREADS = 4
+"""Requests taken at once; the others wait."""
+GRACE_S = 5.0
+"""How long a request that is being taken may go on when the server stops."""
+_STATUS_DETAILS = "grpc-status-details-bin"
+_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
+
+Asked = Callable[[bytes, grpc.ServicerContext], Message]
+Who = Callable[[str | None, str], Caller]
+"""From an authorization header, and the peer's address, to who sends; a ForkmapError if nobody may."""
+
+
+@contextmanager
+def listening(address: str, store: Store, who: Who, limits: Limits = LIMITS) -> Iterator[int]:
+    """Take spans at an address as long as the block lasts, and end what is under way after it.
+
+    Parameters
+    ----------
+    address : str
+        Host and port; at port 0 the system chooses one.
+
+    Yields
+    ------
+    int
+        The port.
+
+    Raises
+    ------
+    ForkmapError
+        The address is taken or may not be used.
+    """
+    server = _server(store, who, limits)
+    try:
+        port = server.add_insecure_port(address)
+    except RuntimeError as error:
+        raise ForkmapError(f"gRPC cannot listen at {address}: it is taken or may not be used") from error
+    server.start()
+    try:
+        yield port
+    finally:
+        server.stop(GRACE_S).wait()
+
+
+def _server(store: Store, who: Who, limits: Limits) -> grpc.Server:
+    def export(body: bytes, context: grpc.ServicerContext) -> ExportTraceServiceResponse:
+        try:
+            tenant = who(_authorization(context), context.peer()).tenant
+            return otlp.success(otlp.take(store, tenant, body, "protobuf", limits))
+        except ForkmapError as error:
+            status = otlp.failure(error)
+        context.set_trailing_metadata(((_STATUS_DETAILS, status.SerializeToString()),))
+        context.abort(_CODES[status.code], status.message)
+
+    server = grpc.server(
+        ThreadPoolExecutor(THREADS, thread_name_prefix="otlp-grpc"),
+        options=[("grpc.max_receive_message_length", limits.max_body_bytes), ("grpc.so_reuseport", 0)],
+    )
+    server.add_generic_rpc_handlers(
+        [
+            _service("trace.v1.TraceService", export),
+            _service("metrics.v1.MetricsService", lambda body, context: ExportMetricsServiceResponse()),
+            _service("logs.v1.LogsService", lambda body, context: ExportLogsServiceResponse()),
+        ]
+    )
+    return server
+
+
+def _authorization(context: grpc.ServicerContext) -> str | None:
+    sent = dict(context.invocation_metadata() or ()).get("authorization")
+    return sent if isinstance(sent, str) else None
+
+
+def _service(name: str, answer: Asked) -> grpc.GenericRpcHandler:
+    """The one method of a collector's service; its request stays bytes, so that one reader reads all."""
+    export: grpc.RpcMethodHandler[bytes, Message] = grpc.unary_unary_rpc_method_handler(
+        answer, response_serializer=methodcaller("SerializeToString")
+    )
+    return grpc.method_handlers_generic_handler(f"opentelemetry.proto.collector.{name}", {"Export": export})
