@@ -10,14 +10,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from flask import Flask, Response, request
+from flask import Flask, Response, abort, request
 from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
 from google.rpc.code_pb2 import Code
 from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
-from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from dashboard import urls
 from dashboard.api import otlp
@@ -27,11 +27,19 @@ from engine.ingest.request import CODINGS, Encoding, decompress
 
 _ENCODINGS: Mapping[str, Encoding] = {"application/x-protobuf": "protobuf", "application/json": "json"}
 _MEDIA_TYPES: Mapping[Encoding, str] = {encoding: name for name, encoding in _ENCODINGS.items()}
-_STATUSES = {
+_STATUSES: Mapping[int, int] = {
     Code.INVALID_ARGUMENT: 400,
-    Code.UNAUTHENTICATED: 401,
     Code.RESOURCE_EXHAUSTED: 413,
     Code.UNAVAILABLE: 503,
+}
+_CODES: Mapping[int, int] = {
+    401: Code.UNAUTHENTICATED,
+    403: Code.PERMISSION_DENIED,
+    405: Code.UNIMPLEMENTED,
+    413: Code.RESOURCE_EXHAUSTED,
+    429: Code.RESOURCE_EXHAUSTED,
+    500: Code.INTERNAL,
+    503: Code.UNAVAILABLE,
 }
 
 _log = logging.getLogger(__name__)
@@ -60,16 +68,20 @@ def register(server: Flask, service: Service) -> None:
 def _take(service: Service) -> Response:
     encoding, coding = _ENCODINGS.get(request.mimetype), _coding()
     if encoding is None:
-        return _unsupported(f"the content type {request.mimetype!r} is none of {', '.join(_ENCODINGS)}")
+        abort(415, f"The content type {request.mimetype!r} is none of {', '.join(_ENCODINGS)}.")
     if coding not in CODINGS:
-        return _unsupported(f"the content encoding {coding!r} is none of {', '.join(CODINGS)}")
+        abort(415, f"The content encoding {coding!r} is none of {', '.join(CODINGS)}.")
     limits = service.limits
     try:
         body = decompress(_body(limits.max_body_bytes), coding, limits.max_body_bytes)
         return _answer(otlp.success(otlp.take(service.store, service.tenant, body, encoding, limits)), 200)
     except ForkmapError as error:
         _log.warning("spans were not taken: %s", error)
-        return refusal(otlp.failure(error))
+        status = otlp.failure(error)
+    response = _answer(status, _STATUSES[status.code])
+    if status.code == Code.UNAVAILABLE:
+        response.headers["Retry-After"] = str(otlp.RETRY_AFTER_S)
+    return response
 
 
 def _coding() -> str:
@@ -84,16 +96,13 @@ def _body(max_bytes: int) -> bytes:
         raise TooLargeError(f"the body holds more than {max_bytes} bytes") from None
 
 
-def refusal(status: Status) -> Response:
-    """A request that was not taken, as OTLP says so: with ``google.rpc.Status`` in its own encoding."""
-    response = _answer(status, _STATUSES[status.code])
-    if status.code == Code.UNAVAILABLE:
-        response.headers["Retry-After"] = str(otlp.RETRY_AFTER_S)
+def refused(error: HTTPException) -> Response:
+    """What kept a request from being looked at, as OTLP says so: with ``google.rpc.Status``."""
+    status = error.code or 500
+    code = _CODES.get(status, Code.INVALID_ARGUMENT)
+    response = _answer(Status(code=code, message=error.description or ""), status)
+    response.headers.extend(header for header in error.get_headers() if header[0] != "Content-Type")
     return response
-
-
-def _unsupported(sentence: str) -> Response:
-    return _answer(Status(code=Code.INVALID_ARGUMENT, message=sentence), 415)
 
 
 def _answer(message: Message, status: int) -> Response:

@@ -9,6 +9,7 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from dashboard import urls
+from dashboard.api import intake
 from dashboard.service import Service
 from engine.errors import StoreError, UnknownAgentError, UnknownRunError
 
@@ -42,7 +43,10 @@ def problem(status: int, detail: str, retry_after_s: int | None = None) -> Respo
 
 
 def register(server: Flask, service: Service) -> None:
-    """Let what goes wrong under the API's address end as a problem; elsewhere it stays what it is."""
+    """Let what goes wrong under the API's address end as a problem, and for exporters as OTLP says.
+
+    Elsewhere it stays what it is.
+    """
 
     def unknown(error: Exception) -> Response:
         return _under_api(error, 404)
@@ -51,6 +55,8 @@ def register(server: Flask, service: Service) -> None:
         return _under_api(error, 503, RETRY_AFTER_S)
 
     def refused(error: HTTPException) -> HTTPException | Response:
+        if request.path.startswith(urls.OTLP):
+            return intake.refused(error)
         if not request.path.startswith(urls.API):
             return error
         response = problem(error.code or 500, error.description or "")
