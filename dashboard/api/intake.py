@@ -9,29 +9,33 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from threading import BoundedSemaphore
 
-from flask import Flask, Response, abort, request
+from flask import Flask, Response, request
 from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
 from google.rpc.code_pb2 import Code
 from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
-from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+from werkzeug.exceptions import (
+    BadRequest,
+    HTTPException,
+    RequestEntityTooLarge,
+    ServiceUnavailable,
+    UnsupportedMediaType,
+)
 
 from dashboard import urls
-from dashboard.api import otlp
+from dashboard.api.otlp import RETRY_AFTER_S, success, take
 from dashboard.service import Service
-from engine.errors import ForkmapError, TooLargeError
+from engine.errors import InputError, StoreError, TooLargeError
 from engine.ingest.request import CODINGS, Encoding, decompress
 
+AT_ONCE = 12
+"""Requests of spans taken at once; more are sent back for a while, so that pages find a thread."""
 _ENCODINGS: Mapping[str, Encoding] = {"application/x-protobuf": "protobuf", "application/json": "json"}
 _MEDIA_TYPES: Mapping[Encoding, str] = {encoding: name for name, encoding in _ENCODINGS.items()}
-_STATUSES: Mapping[int, int] = {
-    Code.INVALID_ARGUMENT: 400,
-    Code.RESOURCE_EXHAUSTED: 413,
-    Code.UNAVAILABLE: 503,
-}
 _CODES: Mapping[int, int] = {
     401: Code.UNAUTHENTICATED,
     403: Code.PERMISSION_DENIED,
@@ -51,9 +55,15 @@ def register(server: Flask, service: Service) -> None:
     Metrics and logs are answered as taken, without a word: an exporter would send what is refused
     again, or write a line into its program's log at every warning. Nothing of them is kept.
     """
+    places = BoundedSemaphore(AT_ONCE)
 
     def traces() -> Response:
-        return _take(service)
+        if not places.acquire(blocking=False):
+            raise ServiceUnavailable("Too many requests of spans come at once.", retry_after=RETRY_AFTER_S)
+        try:
+            return _take(service)
+        finally:
+            places.release()
 
     def metrics() -> Response:
         return _answer(ExportMetricsServiceResponse(), 200)
@@ -68,20 +78,19 @@ def register(server: Flask, service: Service) -> None:
 def _take(service: Service) -> Response:
     encoding, coding = _ENCODINGS.get(request.mimetype), _coding()
     if encoding is None:
-        abort(415, f"The content type {request.mimetype!r} is none of {', '.join(_ENCODINGS)}.")
+        raise UnsupportedMediaType(f"{request.mimetype or 'nothing'} is none of {', '.join(_ENCODINGS)}")
     if coding not in CODINGS:
-        abort(415, f"The content encoding {coding!r} is none of {', '.join(CODINGS)}.")
+        raise UnsupportedMediaType(f"the content encoding {coding!r} is none of {', '.join(CODINGS)}")
     limits = service.limits
     try:
         body = decompress(_body(limits.max_body_bytes), coding, limits.max_body_bytes)
-        return _answer(otlp.success(otlp.take(service.store, service.tenant, body, encoding, limits)), 200)
-    except ForkmapError as error:
-        _log.warning("spans were not taken: %s", error)
-        status = otlp.failure(error)
-    response = _answer(status, _STATUSES[status.code])
-    if status.code == Code.UNAVAILABLE:
-        response.headers["Retry-After"] = str(otlp.RETRY_AFTER_S)
-    return response
+        return _answer(success(take(service.store, service.tenant, body, encoding, limits)), 200)
+    except TooLargeError as error:
+        raise RequestEntityTooLarge(str(error)) from error
+    except InputError as error:
+        raise BadRequest(str(error)) from error
+    except StoreError as error:
+        raise ServiceUnavailable(str(error), retry_after=RETRY_AFTER_S) from error
 
 
 def _coding() -> str:
@@ -97,8 +106,9 @@ def _body(max_bytes: int) -> bytes:
 
 
 def refused(error: HTTPException) -> Response:
-    """What kept a request from being looked at, as OTLP says so: with ``google.rpc.Status``."""
+    """Why a request was not taken, as OTLP says so: with ``google.rpc.Status``."""
     status = error.code or 500
+    _log.warning("spans were not taken: %s", error.description)
     code = _CODES.get(status, Code.INVALID_ARGUMENT)
     response = _answer(Status(code=code, message=error.description or ""), status)
     response.headers.extend(header for header in error.get_headers() if header[0] != "Content-Type")

@@ -1,13 +1,9 @@
-"""What HTTP and gRPC have in common: taking a request's spans in, and the answers in OTLP's terms."""
+"""What HTTP and gRPC have in common: taking in the spans of a request, and saying so."""
 
 from __future__ import annotations
 
-from google.rpc.code_pb2 import Code
-from google.rpc.error_details_pb2 import RetryInfo
-from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from engine.errors import ForkmapError, InputError, StoreError, TooLargeError
 from engine.ingest.request import Batch, Encoding, Limits, read
 from engine.store import Store
 
@@ -42,29 +38,3 @@ def success(batch: Batch) -> ExportTraceServiceResponse:
         response.partial_success.rejected_spans = batch.rejected
         response.partial_success.error_message = batch.message
     return response
-
-
-def failure(error: ForkmapError) -> Status:
-    """Why a request was not taken; where the same may succeed later, when that is.
-
-    >>> failure(InputError("not JSON")).code == Code.INVALID_ARGUMENT
-    True
-    """
-    status = Status(code=_code(error), message=str(error))
-    if status.code == Code.UNAVAILABLE:
-        retry = RetryInfo()
-        retry.retry_delay.seconds = RETRY_AFTER_S
-        status.details.add().Pack(retry)
-    return status
-
-
-def _code(error: ForkmapError) -> int:
-    match error:
-        case TooLargeError():
-            return int(Code.RESOURCE_EXHAUSTED)
-        case InputError():
-            return int(Code.INVALID_ARGUMENT)
-        case StoreError():
-            return int(Code.UNAVAILABLE)
-        case _:
-            return int(Code.UNAUTHENTICATED)

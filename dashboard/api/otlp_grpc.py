@@ -9,12 +9,15 @@ from operator import methodcaller
 
 import grpc
 from google.protobuf.message import Message
+from google.rpc.code_pb2 import Code
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from dashboard.api import otlp
-from engine.errors import ForkmapError
+from engine.errors import ForkmapError, InputError, StoreError, TooLargeError
 from engine.ingest.request import LIMITS, Limits
 from engine.keys import Caller
 from engine.store import Store
@@ -68,7 +71,7 @@ def _server(store: Store, who: Who, limits: Limits) -> grpc.Server:
             tenant = who(_authorization(context), context.peer()).tenant
             return otlp.success(otlp.take(store, tenant, body, "protobuf", limits))
         except ForkmapError as error:
-            status = otlp.failure(error)
+            status = failure(error)
         context.set_trailing_metadata(((_STATUS_DETAILS, status.SerializeToString()),))
         context.abort(_CODES[status.code], status.message)
 
@@ -97,3 +100,29 @@ def _service(name: str, answer: Asked) -> grpc.GenericRpcHandler:
         answer, response_serializer=methodcaller("SerializeToString")
     )
     return grpc.method_handlers_generic_handler(f"opentelemetry.proto.collector.{name}", {"Export": export})
+
+
+def failure(error: ForkmapError) -> Status:
+    """Why a request was not taken; where the same may succeed later, when that is.
+
+    >>> failure(InputError("not JSON")).code == Code.INVALID_ARGUMENT
+    True
+    """
+    status = Status(code=_code(error), message=str(error))
+    if status.code == Code.UNAVAILABLE:
+        retry = RetryInfo()
+        retry.retry_delay.seconds = otlp.RETRY_AFTER_S
+        status.details.add().Pack(retry)
+    return status
+
+
+def _code(error: ForkmapError) -> int:
+    match error:
+        case TooLargeError():
+            return int(Code.RESOURCE_EXHAUSTED)
+        case InputError():
+            return int(Code.INVALID_ARGUMENT)
+        case StoreError():
+            return int(Code.UNAVAILABLE)
+        case _:
+            return int(Code.UNAUTHENTICATED)
