@@ -409,6 +409,14 @@ def test_a_control_flow_signal_is_not_a_failure(
     assert read(span(status=Status.ERROR, events=events, attributes=attributes)).status == status
 
 
+@pytest.mark.parametrize(("scope", "status"), [("langsmith", Status.ERROR), ("shop", Status.OK)])
+def test_langsmith_closes_the_status_of_a_call_before_it_knows_that_it_failed(
+    scope: str, status: Status
+) -> None:
+    found = read(span(scope=scope, status=Status.OK, events=raised("Exception")))
+    assert found.status == status
+
+
 # --- outcome ---------------------------------------------------------------------------------------
 
 

@@ -208,14 +208,19 @@ def _root_agent(span: Span) -> str | None:
 
 
 def _status(span: Span) -> Status:
-    attributes = span.attributes
-    failed = span.status == Status.ERROR or (
-        not table.FAILED.keys().isdisjoint(attributes)
-        and any(word(attributes.get(key)) in words for key, words in table.FAILED.items())
-    )
-    if not failed:
+    if not _failed(span):
         return span.status
     return Status.UNSET if _exception(span) in table.INTERRUPTS else Status.ERROR
+
+
+def _failed(span: Span) -> bool:
+    if span.status == Status.ERROR:
+        return True
+    if span.scope in table.FAILED_BY_EXCEPTION and _exception(span) is not None:
+        return True
+    if table.FAILED.keys().isdisjoint(span.attributes):
+        return False
+    return any(word(span.attributes.get(key)) in words for key, words in table.FAILED.items())
 
 
 def _exception(span: Span) -> str | None:

@@ -256,6 +256,8 @@ INTERRUPTS = frozenset(
     }
 )
 """Exceptions, by full class name, that steer a run and are no failures."""
+FAILED_BY_EXCEPTION = frozenset({"langsmith"})
+"""Scopes that record an exception where a call failed, and may have closed its status as OK before."""
 EXCEPTION_EVENT = "exception"
 EXCEPTION_KEYS = _keys("exception.type", "error.type")
 
