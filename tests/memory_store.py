@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 
 import numpy as np
+from msgspec.structs import replace
 
 from engine.errors import UnknownAgentError, UnknownRunError
 from engine.keys import Key
 from engine.paths import MARK, Paths, fold, half, parse_signature
+from engine.rules import Rule, ruled
 from engine.runs import SECOND_NS, Cohort, Declaration, Outcome, Run, Source, Step, Window, is_live
 from engine.spans import Span
 from engine.store import AgentSummary, Appended, Expired, RunRow
@@ -46,15 +48,50 @@ class MemoryStore:
     """The runs it was given; spans are made of their steps."""
 
     def __init__(self, runs: Iterable[Run] = (), clock: int | None = NOW_NS) -> None:
-        self._runs = {run.run_id: run for run in runs}
+        self._given = {run.run_id: run for run in runs}
+        self._runs = dict(self._given)
+        self._declared: list[Declaration] = []
+        self._rules: dict[str, tuple[Rule, ...]] = {}
         self._clock = clock
         self._keys: dict[str, Key] = {}
 
     def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
         raise NotImplementedError
 
-    def declare(self, tenant: str, declarations: Sequence[Declaration]) -> Appended:
-        raise NotImplementedError
+    def declare(self, tenant: str, declarations: Sequence[Declaration], repeat: bool = True) -> Appended:
+        self._declared += declarations
+        self._tell()
+        return Appended(new=len(declarations))
+
+    def declarations(self, tenant: str, run_id: str) -> list[Declaration]:
+        found = [said for said in self._declared if said.run_id == run_id]
+        return sorted(found, key=lambda said: said.time_ns)[::-1]
+
+    def withdraw(self, tenant: str, declaration: Declaration) -> bool:
+        kept = [said for said in self._declared if said != declaration]
+        was_there, self._declared = len(kept) < len(self._declared), kept
+        self._tell()
+        return was_there
+
+    def rules(self, tenant: str, agent: str) -> tuple[Rule, ...]:
+        return self._rules.get(agent, ())
+
+    def set_rules(self, tenant: str, agent: str, rules: Sequence[Rule]) -> None:
+        self._rules[agent] = tuple(rules)
+        self._tell()
+
+    def undeclared(self, tenant: str, agent: str, limit: int = 20_000) -> Iterator[Run]:
+        found = [run for run in self._runs.values() if run.agent == agent and run.source != Source.DECLARED]
+        return iter(sorted(found, key=lambda run: -run.start_ns)[:limit])
+
+    def _tell(self) -> None:
+        """Let every run end as was declared, else as the rules have it, else as it was given."""
+        for run_id, run in self._given.items():
+            said = self.declarations("", run_id)[:1]
+            ended = [
+                replace(run, outcome=each.outcome, source=Source.DECLARED, said_by=each.by) for each in said
+            ]
+            self._runs[run_id] = ended[0] if ended else ruled(run, self._rules.get(run.agent, ()))
 
     def settle(self, tenant: str) -> set[str]:
         return set()

@@ -185,6 +185,7 @@ def test_a_run_comes_back_whole(store: Store) -> None:
             Step("tool:pay", LONG_AGO + 20, None, "t", "t-2", True, None, None),
         ),
         trace_ids=("t",),
+        inferred=Outcome.SUCCESS,
     )
     assert store.spans("default", "t") == [root, model, failed]
     assert store.spans("default", "t", limit=2) == [root, model]

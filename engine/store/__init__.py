@@ -8,11 +8,12 @@ finds what another tenant holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from engine.keys import Key
 from engine.paths import Paths
+from engine.rules import Rule
 from engine.runs import Cohort, Declaration, Outcome, Run, Source, Window
 from engine.spans import Span
 
@@ -83,8 +84,27 @@ class Store(Protocol):
         are unchanged. The batch is kept whole or, on an error, not at all.
         """
 
-    def declare(self, tenant: str, declarations: Sequence[Declaration]) -> Appended:
-        """Keep declared outcomes, all of them; a run's may arrive before its spans do."""
+    def declare(self, tenant: str, declarations: Sequence[Declaration], repeat: bool = True) -> Appended:
+        """Keep declared outcomes, all of them; a run's may arrive before its spans do.
+
+        Without ``repeat``, one that says what the latest by the same source says changes nothing:
+        so it may be told again and again at another time.
+        """
+
+    def declarations(self, tenant: str, run_id: str) -> list[Declaration]:
+        """What is declared for a run, by its spans or beside them; the first is the one that counts."""
+
+    def withdraw(self, tenant: str, declaration: Declaration) -> bool:
+        """Take back what was declared beside the spans; whether it was there."""
+
+    def rules(self, tenant: str, agent: str) -> tuple[Rule, ...]:
+        """The rules for outcomes of an agent, known or not, in order."""
+
+    def set_rules(self, tenant: str, agent: str, rules: Sequence[Rule]) -> None:
+        """Replace an agent's rules; they hold for its runs so far and for those to come."""
+
+    def undeclared(self, tenant: str, agent: str, limit: int = MAX_RUNS) -> Iterator[Run]:
+        """An agent's (latest ``limit``) runs that nobody declared an outcome of, newest first."""
 
     def settle(self, tenant: str) -> set[str]:
         """Fold every trace touched since the last time; ids of the runs these belong to.

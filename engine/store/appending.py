@@ -98,7 +98,14 @@ def touch(db: sqlite3.Connection, traces: Iterable[int]) -> None:
     db.executemany("UPDATE traces SET stamp = stamp + 1 WHERE no = ?", [(no,) for no in traces])
 
 
-def declare(db: sqlite3.Connection, tenant: int, declarations: Iterable[Declaration]) -> Appended:
+_SAID_LAST = """
+SELECT outcome FROM outcomes WHERE tenant = ? AND run_id = ? AND declared_by = ?
+ORDER BY time_ns DESC, no DESC LIMIT 1"""
+
+
+def declare(
+    db: sqlite3.Connection, tenant: int, declarations: Iterable[Declaration], repeat: bool = True
+) -> Appended:
     """Write declarations; the traces of a run that is already known are marked."""
     rows = [
         (tenant, identifier(plain(d.run_id)), d.outcome, bounded(d.time_ns), plain(d.by))
@@ -106,6 +113,9 @@ def declare(db: sqlite3.Connection, tenant: int, declarations: Iterable[Declarat
     ]
     new = 0
     for row in rows:
+        said = None if repeat else db.execute(_SAID_LAST, (tenant, row[1], row[4])).fetchone()
+        if said == (row[2],):
+            continue
         fresh = db.execute(
             "INSERT INTO outcomes (tenant, run_id, outcome, time_ns, declared_by) VALUES (?, ?, ?, ?, ?)"
             " ON CONFLICT DO NOTHING",

@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from heapq import nsmallest
 from typing import Any
 
+from engine.conventions import Evaluation, read
 from engine.errors import UnknownRunError
 from engine.paths import identifier
-from engine.runs import Cohort, Outcome, Run, Source, Window
+from engine.runs import Cohort, Declaration, Outcome, Run, Source, Window, said
 from engine.spans import Span
 from engine.store import AgentSummary, RunRow
 from engine.store.fitting import plain
 from engine.store.keys import cohort_numbers, tenant_number, traces_of_run
 from engine.store.packing import unpack_steps
 from engine.store.scope import IS_LIVE, scope
-from engine.store.settling import each_span
+from engine.store.settling import declarations_of, each_span
 
 _ENDED = """
 SELECT a.no, o.value, s.value, (SELECT count(*) FROM runs WHERE agent = a.no AND outcome = o.value
@@ -109,15 +110,44 @@ def _row(
 def run(db: sqlite3.Connection, tenant: str, run_id: str) -> Run:
     """One run."""
     row = db.execute(
-        "SELECT r.run_id, a.name, version, ticket, start_ns, last_ns, outcome, source, steps"
-        " FROM runs r JOIN agents a ON a.no = r.agent WHERE r.tenant = ? AND run_id = ?",
+        "SELECT r.run_id, a.name, version, ticket, start_ns, last_ns, outcome, source, said_by,"
+        " inferred, steps FROM runs r JOIN agents a ON a.no = r.agent WHERE r.tenant = ? AND run_id = ?",
         (tenant_number(db, tenant), identifier(plain(run_id))),
     ).fetchone()
     if row is None:
         raise UnknownRunError(f"No run {run_id!r} is in the store.")
-    name, agent, version, ticket, start_ns, last_ns, outcome, source, blob = row
-    ended = Outcome(outcome), Source(source)
-    return Run(name, agent, version, ticket, start_ns, last_ns, *ended, *unpack_steps(blob))
+    return _run(row)
+
+
+def _run(row: tuple[Any, ...]) -> Run:
+    name, agent, version, ticket, start_ns, last_ns, outcome, source, said_by, inferred, blob = row
+    ended, how = (Outcome(outcome), Source(source)), (said_by, Outcome(inferred))
+    return Run(name, agent, version, ticket, start_ns, last_ns, *ended, *unpack_steps(blob), *how)
+
+
+def undeclared(db: sqlite3.Connection, tenant: str, agent: str, limit: int) -> Iterator[Run]:
+    """An agent's runs that nobody declared an outcome of, newest first."""
+    found = cohort_numbers(db, Cohort(tenant, agent))
+    rows = db.execute(
+        "SELECT run_id, ?, version, ticket, start_ns, last_ns, outcome, source, said_by, inferred, steps"
+        " FROM runs WHERE agent = ? AND source <> 0 ORDER BY start_ns DESC, no DESC LIMIT ?",
+        (plain(agent), found and found[1], limit),
+    )
+    return map(_run, rows)
+
+
+def declarations(
+    db: sqlite3.Connection, tenant: str, run_id: str, evaluation: Evaluation
+) -> list[Declaration]:
+    """What is declared for a run, by its spans and beside them, the one that counts first."""
+    number, kept = tenant_number(db, tenant), identifier(plain(run_id))
+    if number is None:
+        return []
+    sent = (span for trace in traces_of_run(db, number, kept) for span in each_span(db, trace))
+    by_spans = said(kept, (read(span, evaluation) for span in sent))
+    every = [*by_spans, *declarations_of(db, number, kept)]
+    every.sort(key=lambda each: each.time_ns)
+    return every[::-1]
 
 
 def spans(db: sqlite3.Connection, tenant: str, run_id: str, limit: int | None = None) -> list[Span]:

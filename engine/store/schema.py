@@ -42,7 +42,15 @@ CREATE TABLE keys (
 
 _SECRETS = "CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID"
 
-STEPS_FORWARD = (("ALTER TABLE runs ADD COLUMN said_by TEXT NOT NULL DEFAULT ''", _RULES, _KEYS, _SECRETS),)
+STEPS_FORWARD = (
+    (
+        "ALTER TABLE runs ADD COLUMN said_by TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE runs ADD COLUMN inferred INTEGER NOT NULL DEFAULT 3",
+        _RULES,
+        _KEYS,
+        _SECRETS,
+    ),
+)
 """Statements that make version 2 of version 1, and so on."""
 
 TABLES = f"""
@@ -86,7 +94,7 @@ CREATE TABLE runs (
     no INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, run_id TEXT NOT NULL, agent INTEGER NOT NULL,
     version TEXT, ticket TEXT, start_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL,
     outcome INTEGER NOT NULL, source INTEGER NOT NULL, step_count INTEGER NOT NULL, steps BLOB NOT NULL,
-    said_by TEXT NOT NULL DEFAULT '',
+    said_by TEXT NOT NULL DEFAULT '', inferred INTEGER NOT NULL DEFAULT 3,
     UNIQUE (tenant, run_id)
 ) STRICT;
 CREATE INDEX runs_by_start ON runs (agent, start_ns, last_ns, outcome, source);

@@ -11,10 +11,12 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from engine.runs import Declaration, Outcome, ReadingSettings, Run, RunKey, assemble, run_key
+from engine.rules import ruled
+from engine.runs import Declaration, Outcome, ReadingSettings, Run, RunKey, Source, assemble, run_key
 from engine.spans import Span
 from engine.store.keys import traces_of_run
 from engine.store.packing import unpack_span
+from engine.store.ruling import every_rule, rules_of
 from engine.store.writing import RunWriter
 
 BATCH_RUNS = 500
@@ -26,10 +28,11 @@ MOST_SPANS = 100_000
 
 
 class Basis(NamedTuple):
-    """What a fold was read from: (trace, run, stamp) of every trace, declarations of every run."""
+    """What a fold was read from: (trace, run, stamp) of every trace, what was declared, every rule."""
 
     traces: tuple[tuple[int, int | None, int], ...]
-    declarations: tuple[int, ...]
+    declarations: tuple[tuple[Declaration, ...], ...]
+    rules: tuple[tuple[str, int, str, int], ...]
 
 
 class Folded(NamedTuple):
@@ -75,8 +78,13 @@ def read_batch(
         traces = tuple(sorted(stayed + came[run_id]))
         sent = [span for no in traces for span in (spans[no] if no in spans else spans_of(db, no))]
         declared = declarations_of(db, tenant, run_id)
-        runs[run_id] = assemble(run_id, sent, declared, reading.evaluation) if sent else None, traces
+        run = assemble(run_id, sent, declared, reading.evaluation) if sent else None
+        runs[run_id] = run and _ruled(db, tenant, run), traces
     return Folded(look(db, tenant, spans, run_ids), tuple(spans), runs)
+
+
+def _ruled(db: sqlite3.Connection, tenant: int, run: Run) -> Run:
+    return run if run.source is Source.DECLARED else ruled(run, rules_of(db, tenant, run.agent))
 
 
 def _touched(
@@ -136,10 +144,10 @@ def look(db: sqlite3.Connection, tenant: int, touched: Iterable[int], run_ids: I
     ids = list(run_ids)
     numbers = dict.fromkeys((*touched, *(no for run_id in ids for no in traces_of_run(db, tenant, run_id))))
     state = "SELECT no, run, stamp FROM traces WHERE no = ?"
-    count = "SELECT count(*) FROM outcomes WHERE tenant = ? AND run_id = ?"
     return Basis(
         tuple(db.execute(state, (no,)).fetchone() for no in numbers),
-        tuple(db.execute(count, (tenant, run_id)).fetchone()[0] for run_id in ids),
+        tuple(tuple(declarations_of(db, tenant, run_id)) for run_id in ids),
+        every_rule(db, tenant),
     )
 
 

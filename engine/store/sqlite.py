@@ -19,6 +19,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from engine.errors import BusyStoreError, UnwritableStoreError
 from engine.keys import Key
 from engine.paths import Paths
+from engine.rules import Rule
 from engine.runs import READ_AS_IS, Cohort, Declaration, Outcome, ReadingSettings, Run, Window
 from engine.spans import Span
 from engine.store import (
@@ -33,6 +34,7 @@ from engine.store import (
     keyring,
     opening,
     reading,
+    ruling,
     settling,
 )
 from engine.store.cohort import read_paths
@@ -68,10 +70,35 @@ class SQLiteStore:
         with self._writing() as db:
             return appending.append(db, given_tenant(db, tenant), packed)
 
-    def declare(self, tenant: str, declarations: Sequence[Declaration]) -> Appended:
+    def declare(self, tenant: str, declarations: Sequence[Declaration], repeat: bool = True) -> Appended:
         """See :meth:`engine.store.Store.declare`."""
         with self._writing() as db:
-            return appending.declare(db, given_tenant(db, tenant), declarations)
+            return appending.declare(db, given_tenant(db, tenant), declarations, repeat)
+
+    def declarations(self, tenant: str, run_id: str) -> list[Declaration]:
+        """See :meth:`engine.store.Store.declarations`."""
+        self._settle_if_possible(tenant)
+        return self._read(reading.declarations, tenant, run_id, self.reading_settings.evaluation)
+
+    def withdraw(self, tenant: str, declaration: Declaration) -> bool:
+        """See :meth:`engine.store.Store.withdraw`."""
+        with self._writing() as db:
+            return ruling.withdraw(db, given_tenant(db, tenant), declaration)
+
+    def rules(self, tenant: str, agent: str) -> tuple[Rule, ...]:
+        """See :meth:`engine.store.Store.rules`."""
+        return self._read(ruling.rules, tenant, agent)
+
+    def set_rules(self, tenant: str, agent: str, rules: Sequence[Rule]) -> None:
+        """See :meth:`engine.store.Store.set_rules`."""
+        with self._writing() as db:
+            ruling.set_rules(db, given_tenant(db, tenant), agent, rules)
+
+    def undeclared(self, tenant: str, agent: str, limit: int = MAX_RUNS) -> Iterator[Run]:
+        """See :meth:`engine.store.Store.undeclared`."""
+        self._settle_if_possible(tenant)
+        with self._transaction(_snapshot) as db:
+            yield from reading.undeclared(db, tenant, agent, limit)
 
     def settle(self, tenant: str) -> set[str]:
         """See :meth:`engine.store.Store.settle`; a store that is only read is left as it is."""

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 
 from engine.paths import fold, without_models
 from engine.runs import Run
-from engine.store.fitting import bounded
+from engine.store.fitting import bounded, plain
 from engine.store.packing import pack_steps
 from engine.store.schema import VIEWS
 from engine.store.words import MAX_SIGNATURES, pack_names, pack_path
 
 _WRITE_RUN = """
 INSERT INTO runs (tenant, run_id, agent, version, ticket, start_ns, last_ns, outcome, source,
-                  step_count, steps)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                  step_count, steps, said_by, inferred)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (tenant, run_id) DO UPDATE SET
     agent = excluded.agent, version = excluded.version, ticket = excluded.ticket,
     start_ns = excluded.start_ns, last_ns = excluded.last_ns, outcome = excluded.outcome,
-    source = excluded.source, step_count = excluded.step_count, steps = excluded.steps
+    source = excluded.source, step_count = excluded.step_count, steps = excluded.steps,
+    said_by = excluded.said_by, inferred = excluded.inferred
 RETURNING no"""
 
 _WRITE_PATH = """
 INSERT INTO paths (agent, view, start_ns, run, last_ns, source, names, path)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+
+
+def packed_paths(run: Run, number: Callable[[str], int]) -> tuple[bytes, bytes]:
+    """A run's packed path in each view, of the numbers of its signatures."""
+    signatures = [step.signature for step in run.steps]
+    numbers = {signature: number(signature) for signature in dict.fromkeys(signatures)}
+    return pack_path(fold(signatures), numbers, run), pack_path(
+        fold(without_models(signatures)), numbers, run
+    )
 
 
 class RunWriter:
@@ -53,11 +64,14 @@ class RunWriter:
                 run.source,
                 len(run.steps),
                 pack_steps(run.steps, run.trace_ids),
+                plain(run.said_by),
+                run.inferred,
             ),
         ).fetchone()
         row = start_ns, number, last_ns, run.source, pack_names(run)
         self._db.executemany(
-            _WRITE_PATH, [(agent, view, *row, path) for view, path in enumerate(self._paths(run))]
+            _WRITE_PATH,
+            [(agent, view, *row, path) for view, path in enumerate(packed_paths(run, self._signature))],
         )
         return int(number)
 
@@ -75,14 +89,6 @@ class RunWriter:
                 "DELETE FROM paths WHERE agent = ? AND view = ? AND start_ns = ? AND run = ?",
                 [(key[0], view, *key[1:]) for view in range(len(VIEWS))],
             )
-
-    def _paths(self, run: Run) -> tuple[bytes, bytes]:
-        """The packed path in each view."""
-        signatures = [step.signature for step in run.steps]
-        numbers = {signature: self._signature(signature) for signature in dict.fromkeys(signatures)}
-        return pack_path(fold(signatures), numbers, run), pack_path(
-            fold(without_models(signatures)), numbers, run
-        )
 
     def _agent(self, name: str) -> int:
         if name not in self._agents:
