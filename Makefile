@@ -22,7 +22,7 @@ help:
 demo: $(VENV)/use.stamp
 	@exec $(BIN)/forkmap demo $(ARGS)
 
-test: $(VENV)/develop.stamp $(VENV)/browser.stamp
+test: $(VENV)/develop.stamp $(VENV)/browser.stamp $(VENV)/javascript.stamp
 	@$(BIN)/python -m pytest $(ARGS)
 
 check: $(VENV)/develop.stamp
@@ -44,7 +44,7 @@ wheel: $(VENV)/develop.stamp
 	$(BIN)/python -m build --wheel .
 
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.cache $(PEERS)
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.cache tests/js/node_modules $(PEERS)
 
 $(BIN)/python:
 	@.ci/venv $(VENV) $(PYTHON)
@@ -63,6 +63,10 @@ $(PEERS)/peers.stamp: benchmarks/peers.txt
 	@echo "Setting up $(PEERS) for the library measured against ..."
 	@.ci/venv $(PEERS) $(PYTHON)
 	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers.txt
+	@touch $@
+
+$(VENV)/javascript.stamp: tests/js/package-lock.json | $(BIN)/python
+	@.ci/javascript
 	@touch $@
 
 $(VENV)/browser.stamp: $(VENV)/develop.stamp
