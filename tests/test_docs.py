@@ -121,7 +121,7 @@ def test_every_command_is_listed() -> None:
 
 @pytest.mark.parametrize("line", re.findall(r"^forkmap .+|(?<=`)forkmap .+?(?=`)", README, re.M))
 def test_commands_shown_can_be_typed(line: str) -> None:
-    parser().parse_args(shlex.split(line)[1:])
+    parser().parse_args(shlex.split(line, comments=True)[1:])
 
 
 def test_every_format_is_named_in_both_places() -> None:
