@@ -198,5 +198,5 @@ def test_the_number_of_days_is_a_setting() -> None:
     assert from_environment({}).retention_days is None
     assert from_environment({"FORKMAP_RETENTION_DAYS": " 30 "}).retention_days == 30
     for text in ("0", "-1", "soon"):
-        with pytest.raises(ForkmapError, match="FORKMAP_RETENTION_DAYS is .* a whole number from 1"):
+        with pytest.raises(ForkmapError, match=r"FORKMAP_RETENTION_DAYS is .* a whole number from 1"):
             from_environment({"FORKMAP_RETENTION_DAYS": text})

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from rich.console import RenderableType
 
-from dashboard.commands import documents, importing, serving, tables
+from dashboard.commands import documents, examining, importing, serving, tables
 from dashboard.commands.settings import Settings, from_environment
 from dashboard.commands.terminal import console, json_text, shown
 from engine import queries
@@ -23,6 +23,7 @@ from engine.paths import identifier
 from engine.queries import Bounds
 from engine.runs import ALL_TIME, Cohort, Window
 from engine.store import Store
+from engine.store.doctoring import examine
 from engine.store.opening import PATIENCE_S
 from engine.store.sqlite import open_store
 
@@ -73,7 +74,7 @@ def _tell(lines: Sequence[str]) -> None:
 
 def agents(asked: Namespace) -> int:
     """List the agents."""
-    with _store(asked) as store:
+    with _store(asked, create=True) as store:
         found = store.agents(asked.tenant, _window(asked), _now_ns(asked, store))
     return _print(asked, documents.agents, tables.agents, found)
 
@@ -107,6 +108,13 @@ def run(asked: Namespace) -> int:
         window, bounds = _window(asked), _settings().bounds
         judged = queries.load_verdict(store, asked.tenant, run_id, now_ns, window, asked.next, bounds)
     return _print(asked, documents.run, partial(tables.run, window=window), judged)
+
+
+def doctor(asked: Namespace) -> int:
+    """Look a store over; findings are no refusals, and make the same exit code."""
+    examined = examine(asked.store)
+    _print(asked, examining.document, examining.report, examined)
+    return REFUSED if examined.findings else DONE
 
 
 def _of_cohort(asked: Namespace, load: Callable[[Store, Cohort, int, Bounds], T]) -> T:

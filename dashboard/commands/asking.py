@@ -84,7 +84,8 @@ def parser() -> Parser:
     demo.add_argument("--load", type=Path, metavar="PATH", help="write the corpus into a new store instead")
     demo.set_defaults(answer=answers.demo)
 
-    serve = command("serve", "the dashboard over a store", store)
+    made = " It takes in spans too, at /v1/traces. The store is made if there is none."
+    serve = command("serve", "the dashboard over a store", store, more=made)
     serve.add_argument("--port", type=_port, help="serve there (default: the first free port from 8050)")
     grpc = "take spans over gRPC too, there (default: 4317)"
     serve.add_argument("--grpc", type=_port, nargs="?", const=4317, metavar="PORT", help=grpc)
@@ -118,14 +119,22 @@ def parser() -> Parser:
     calibrate = command("calibrate", "what an agent's predictions have been worth", *of_one)
     calibrate.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
     calibrate.set_defaults(answer=answers.calibrate)
+
+    doctor = command("doctor", "whether all of a store can be read and agrees", _place(), machine)
+    doctor.set_defaults(answer=answers.doctor)
     return root
 
 
-def _store() -> Parser:
+def _place() -> Parser:
     flags = Parser(add_help=False)
     place = os.environ.get("FORKMAP_STORE") or user_data_path("forkmap") / "forkmap.sqlite"
     text = f"the file that holds the runs (default: {place})".replace("%", "%%")
     flags.add_argument("--store", type=Path, default=Path(place), help=text)
+    return flags
+
+
+def _store() -> Parser:
+    flags = Parser(add_help=False, parents=[_place()])
     flags.add_argument("--tenant", default="default", help="whose runs, where a store holds several tenants'")
     flags.add_argument("--now", type=_moment, metavar="RFC3339", help="ask as if at this moment")
     return flags

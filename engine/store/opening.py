@@ -168,8 +168,15 @@ def _read_only_query(path: Path) -> str:
 
 def _is_logged(path: Path) -> bool:
     """Whether a log may hold what the file does not yet."""
-    log = path.with_name(path.name + "-wal")
-    return log.exists() and log.stat().st_size > 0
+    return log_bytes(path) > 0
+
+
+def log_bytes(path: Path) -> int:
+    """Size of the write-ahead log beside the file, 0 without one."""
+    try:
+        return path.with_name(path.name + "-wal").stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def is_writable(path: Path) -> bool:
