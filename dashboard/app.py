@@ -16,6 +16,10 @@ from flask import Flask
 from waitress import serve as listen
 
 from dashboard import api, callbacks, ids, routes, security, urls
+from dashboard.api import intake
+from dashboard.auth import gate, signin
+from dashboard.auth.gate import Gate
+from dashboard.auth.visits import NO_PROXY, Proxy
 from dashboard.caching import BytesCache
 from dashboard.components import charts, states, words
 from dashboard.components.shell import clock, navigation, shell
@@ -65,6 +69,8 @@ class Settings(NamedTuple):
         Where built maps are shared by several processes; None keeps them in this one.
     bounds : Bounds
         How much a map holds.
+    proxy : Proxy
+        The reverse proxy whose headers are believed.
     limits : Limits
         How much one request of spans may bring.
     """
@@ -74,12 +80,15 @@ class Settings(NamedTuple):
     cache_folder: Path | None = None
     bounds: Bounds = BOUNDS
     ttl_s: float = TTL_S
+    proxy: Proxy = NO_PROXY
     limits: Limits = LIMITS
 
 
 DEFAULTS = Settings()
-THREADS = 8
+THREADS = intake.AT_ONCE + 4
 """Requests answered at once."""
+CONNECTIONS = 500
+"""Connections held at once: an exporter keeps its own open."""
 RECEIVED_BYTES = 1 << 17
 """Bytes read of a connection at a time: a usual batch of spans in one piece."""
 _log = logging.getLogger(__name__)
@@ -105,6 +114,8 @@ def create_app(store: Store, settings: Settings = DEFAULTS) -> Dash:
         index_string=INDEX,
         add_log_handler=False,
     )
+    door = Gate(store, ANYONE._replace(tenant=settings.tenant), settings.proxy)
+    door.guard(server)
     cache = BytesCache(server, settings.cache_folder)
     service = _service(store, settings, cache)
     app.layout = shell()
@@ -112,6 +123,7 @@ def create_app(store: Store, settings: Settings = DEFAULTS) -> Dash:
     app.validation_layout = ids_of_pages
     _register(app, service)
     routes.register(server, service, cache)
+    signin.register(server, door)
     api.register(server, service)
     security.harden(app)
     callbacks.guard(app)
@@ -129,8 +141,7 @@ def _service(store: Store, settings: Settings, cache: BytesCache) -> Service:
     now_ns = settings.now_ns or (time.time_ns if stands_ns is None else lambda: stands_ns)
     maps = Maps(store, cache, now_ns, ttl_s=settings.ttl_s, build=partial(load, bounds=settings.bounds))
     atexit.register(maps.close)
-    anyone = ANYONE._replace(tenant=settings.tenant)
-    return Service(store, maps, now_ns, lambda: anyone, frozen=stands_ns is not None, limits=settings.limits)
+    return Service(store, maps, now_ns, gate.caller, frozen=stands_ns is not None, limits=settings.limits)
 
 
 def _register(app: Dash, service: Service) -> None:
@@ -181,23 +192,14 @@ def find_page(service: Service, path: str, look: urls.Look) -> Page:
 
 
 def serve(app: Dash, listener: socket, limits: Limits = LIMITS) -> None:
-    """Serve at a socket until interrupted, on this machine only: nobody signs in yet.
-
-    Raises
-    ------
-    ForkmapError
-        The socket's host is not a loopback address.
-    """
-    host = listener.getsockname()[0]
-    if host not in security.LOOPBACK:
-        raise ForkmapError(
-            f"The dashboard has no sign-in yet, so it listens on this machine only: 127.0.0.1, not {host}."
-        )
-    app.server.test_client().get("/")
+    """Serve at a socket until interrupted."""
+    with app.server.test_request_context("/"):
+        app.index()  # Dash finds out which scripts there are, before anybody asks for one.
     listen(
         app.server,
         sockets=[listener],
         threads=THREADS,
+        connection_limit=CONNECTIONS,
         recv_bytes=RECEIVED_BYTES,
         max_request_body_size=limits.max_body_bytes + 1,
         _quiet=True,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +19,7 @@ from hypothesis import strategies as st
 
 from dashboard import app as dashboard_app
 from dashboard import urls
-from dashboard.app import Settings, create_app, find_page, serve, show
+from dashboard.app import Settings, create_app, find_page, show
 from dashboard.caching import BytesCache
 from dashboard.components import steps
 from dashboard.pages import behaviour as map_page
@@ -558,12 +557,6 @@ def test_built_maps_may_be_kept_in_files(tmp_path: Path) -> None:
     assert cache.get("key") == b"value"
     cache.delete("key")
     assert cache.get("key") is None
-
-
-def test_only_this_machine_is_served(app: Dash) -> None:
-    said = r"this machine only: 127\.0\.0\.1, not 0\.0\.0\.0"
-    with socket.create_server(("0.0.0.0", 0)) as open_to_all, pytest.raises(ForkmapError, match=said):
-        serve(app, open_to_all)
 
 
 def test_assets_are_found_in_a_checkout() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from flask import Flask
 
-from dashboard.api import intake, problems
+from dashboard.api import health, intake, problems
 from dashboard.service import Service
 
 
 def register(server: Flask, service: Service) -> None:
     """Add every route to the server."""
-    for module in (problems, intake):
+    for module in (problems, intake, health):
         module.register(server, service)

@@ -1,0 +1,178 @@
+"""The one gate: every request passes it, and whoever it lets through is known by then.
+
+A key in ``Authorization`` (or ``X-API-Key``) goes before a tenant that the trusted proxy names,
+and that before the cookie of a session. Where no key was ever made, whoever sits at this machine
+may do everything, and nobody else anything.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from flask import Flask, abort, g, redirect, request
+from werkzeug.datastructures import WWWAuthenticate
+from werkzeug.exceptions import TooManyRequests, Unauthorized
+from werkzeug.wrappers import Response as Answer
+
+from dashboard import urls
+from dashboard.auth import roles, sessions
+from dashboard.auth.failures import Failures
+from dashboard.auth.visits import NO_PROXY, Proxy, Visit, host_name, is_foreign, is_loopback, network, visit
+from engine.authentication import NEEDED, bearer, key_of
+from engine.errors import KeyRefusedError, StoreError
+from engine.keys import Caller, Key, Role, split
+from engine.store import Store
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+"""Methods that change nothing."""
+ELSEWHERE = (
+    "A page of another site sent this, and may not. If it was a page of Forkmap, a proxy in between"
+    " must pass its host on, in the header Host."
+)
+ONLY_HERE = "This dashboard answers on this machine only."
+UNREADABLE = "The store cannot be read at the moment, so nobody can be let in."
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Decides who asks.
+
+    Attributes
+    ----------
+    anyone : Caller
+        Who asks where no key was ever made.
+    now_s : callable
+        The wall clock, in seconds since the epoch: sessions end by it.
+    """
+
+    store: Store
+    anyone: Caller
+    proxy: Proxy = NO_PROXY
+    failures: Failures = field(default_factory=Failures)
+    now_s: Callable[[], float] = time.time
+
+    def guard(self, server: Flask) -> None:
+        """Stand before every route of a server; to be called before any other check is added."""
+        server.before_request(self.check)
+
+    def check(self) -> Answer | None:
+        """Let a request pass, or say why not."""
+        rule = request.url_rule.rule if request.url_rule else None
+        needed = roles.needed(rule, request.method)
+        if needed is None:
+            return None
+        caller = self.known()
+        if caller is None and roles.is_page(rule, request.method, request.path):
+            return redirect(urls.sign_in_url(request.full_path.removesuffix("?")))
+        if caller is None:
+            raise needs_key(NEEDED)
+        if not caller.may(needed):
+            abort(403, f"This takes a key of the role {needed}, and this one has the role {caller.role}.")
+        g.caller = caller
+        return None
+
+    def known(self) -> Caller | None:
+        """Who asks, None if they are not signed in; a wrong key is an error."""
+        came = self.visit()
+        try:
+            shown = bearer(request.headers.get("Authorization")) or request.headers.get("X-API-Key", "")
+            if shown:
+                return self._key(shown, came).caller
+            self.refuse_foreign()
+            if came.tenant:
+                return Caller(came.tenant, Role.READ)
+            if not self.store.has_keys():
+                return self._anyone(came)
+            return self._in_session()
+        except KeyRefusedError as error:
+            raise needs_key(str(error)) from error
+        except StoreError as error:
+            _log.error("no caller can be known: %s", error)
+            abort(503, UNREADABLE)
+
+    def visit(self) -> Visit:
+        """Where the request comes from."""
+        return visit(request.environ, self.proxy)
+
+    def _key(self, shown: str, came: Visit) -> Key:
+        """The key that is shown; wrong ones are counted by whoever sends them, and by the key they try."""
+        known = self.store.key(split(shown)[0])
+        who = (network(came.address), known.key_id if known else "")
+        if wait_s := self.failures.wait_s(who):
+            raise TooManyRequests("Too many wrong keys came from this address.", retry_after=wait_s)
+        try:
+            return key_of(self.store, shown)
+        except KeyRefusedError:
+            self.failures.count(who)
+            _log.warning("a wrong key came from %s", came.address)
+            raise
+
+    def _anyone(self, came: Visit) -> Caller:
+        if not is_loopback(host_name(request.host)):
+            abort(421, ONLY_HERE)
+        if self.proxy.address or not came.local:
+            abort(403, f"{ONLY_HERE} To let others in, make a key: forkmap keys create --role read")
+        return self.anyone
+
+    def _in_session(self) -> Caller | None:
+        secret = self.store.secret()
+        value = request.cookies.get(sessions.cookie_name(secret), "")
+        key_id = sessions.key_id(secret, value, self.now_s())
+        key = self.store.key(key_id) if key_id else None
+        return key.caller if key and key.revoked_ns is None else None
+
+    def refuse_foreign(self) -> None:
+        """Refuse a change that a page of another site asks for: the browser adds the cookie by itself."""
+        if request.method not in SAFE and is_foreign(request.headers.get("Origin"), request.host):
+            abort(403, ELSEWHERE)
+
+    def sign_in(self, shown: str, answer: Answer) -> Answer:
+        """Begin a session of a key, on the answer.
+
+        Raises
+        ------
+        KeyRefusedError
+            The key does not work, or is not for reading.
+        TooManyRequests
+            It is not looked at: too many wrong ones came.
+        """
+        came = self.visit()
+        key = self._key(shown, came)
+        if not key.caller.may(Role.READ):
+            raise KeyRefusedError("This key is for sending spans only; pages take a read or an admin key.")
+        secret = self.store.secret()
+        answer.set_cookie(
+            sessions.cookie_name(secret),
+            sessions.issue(secret, key.key_id, self.now_s()),
+            max_age=sessions.LIFE_S,
+            secure=came.secure,
+            httponly=True,
+            samesite="Strict",
+        )
+        return answer
+
+    def sign_out(self, answer: Answer) -> Answer:
+        """End the session, on the answer."""
+        answer.delete_cookie(
+            sessions.cookie_name(self.store.secret()),
+            secure=self.visit().secure,
+            httponly=True,
+            samesite="Strict",
+        )
+        return answer
+
+
+def caller() -> Caller:
+    """Who asks, inside a request that passed the gate."""
+    asking: Caller = g.caller
+    return asking
+
+
+def needs_key(sentence: str) -> Unauthorized:
+    """The error that asks for a key."""
+    return Unauthorized(sentence, www_authenticate=WWWAuthenticate("bearer", {"realm": "Forkmap"}))

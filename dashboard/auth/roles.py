@@ -1,0 +1,61 @@
+"""Which role a route needs; one that nobody listed needs the highest."""
+
+from __future__ import annotations
+
+from dashboard import urls
+from engine.keys import Role
+
+OPEN = frozenset(
+    {
+        urls.HEALTHY,
+        urls.READY,
+        urls.SIGN_IN,
+        urls.SIGN_OUT,
+        "/assets/<path:filename>",
+        "/_dash-component-suites/<string:package_name>/<path:fingerprinted_path>",
+        "/_favicon.ico",
+    }
+)
+"""Rules that need no key: they hold nothing of anybody."""
+PAGES = frozenset({"/", "/<path:path>", urls.GO})
+"""Rules that a person follows: whoever is signed out is led to the sign-in."""
+PARTS = frozenset({"/_dash-layout", "/_dash-dependencies", urls.MAP_DATA})
+"""Rules that a page asks by itself."""
+CALLBACKS = "/_dash-update-component"
+
+
+def needed(rule: str | None, method: str) -> Role | None:
+    """The role that a request needs; None where everybody may ask.
+
+    Parameters
+    ----------
+    rule : str or None
+        The route as it was registered, None if there is none.
+
+    Examples
+    --------
+    >>> needed("/healthz", "GET"), needed("/map", "DELETE"), needed(None, "GET")
+    (None, <Role.ADMIN: 'admin'>, <Role.ADMIN: 'admin'>)
+    >>> needed("/v1/traces", "POST"), needed("/api/v1/agents", "GET")
+    (<Role.INGEST: 'ingest'>, <Role.READ: 'read'>)
+    """
+    match method, rule or "":
+        case _, route if route in OPEN:
+            return None
+        case "GET" | "HEAD", route if route in PAGES | PARTS or route.startswith(urls.API):
+            return Role.READ
+        case "POST", route if route == CALLBACKS:
+            return Role.READ
+        case "POST", route if route.startswith(urls.OTLP):
+            return Role.INGEST
+    return Role.ADMIN
+
+
+def is_page(rule: str | None, method: str, path: str) -> bool:
+    """Whether a person asks for it, so that a sign-in page is an answer.
+
+    >>> is_page("/<path:path>", "GET", "/map"), is_page("/<path:path>", "GET", "/api/v1/none")
+    (True, False)
+    """
+    machine = path.startswith((urls.API, urls.OTLP))
+    return method in ("GET", "HEAD") and rule in PAGES and not machine
