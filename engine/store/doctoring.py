@@ -168,8 +168,8 @@ def _findings(db: sqlite3.Connection) -> Iterator[str]:
         ("runs", _runs),
     ]
     for what, check in checks:
-        found = iter(check(db))
         try:
+            found = iter(check(db))
             yield from islice(found, NAMED)
             more = sum(1 for _ in found)
             if more:
