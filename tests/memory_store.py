@@ -67,6 +67,9 @@ class MemoryStore:
         found = [said for said in self._declared if said.run_id == run_id]
         return sorted(found, key=lambda said: said.time_ns)[::-1]
 
+    def waiting(self, tenant: str, names: Iterable[str]) -> list[str]:
+        return [name for name in names if not self.runs_of(tenant, [name], [name])]
+
     def withdraw(self, tenant: str, declaration: Declaration) -> bool:
         kept = [said for said in self._declared if said != declaration]
         was_there, self._declared = len(kept) < len(self._declared), kept

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from engine.rules import Rule, parse_rules
 from engine.runs import ALL_TIME, ITS_SPANS, Cohort, Declaration, Outcome, Source
@@ -189,3 +190,23 @@ def test_runs_without_a_declaration_are_read_with_their_steps(store: Store) -> N
     assert found == [store.run("default", "t2"), store.run("default", "t1")]
     assert [step.error for step in found[0].steps] == [True]
     assert list(store.undeclared("default", "nobody")) == list(store.undeclared("theirs", "bot")) == []
+
+
+def test_an_outcome_may_be_told_by_the_id_of_a_trace(store: Store) -> None:
+    trace = "0123456789abcdef0123456789abcdef"
+    dashed = "01234567-89ab-cdef-0123-456789abcdef"
+    store.declare("default", [Declaration(dashed, FAILURE, NOW, "early")])
+    spans = [*run_of(trace, "a"), *run_of("u", "b")]
+    chat = [replace(span, attributes={**span.attributes, "session.id": "chat"}) for span in spans]
+    assert store.waiting("default", [dashed, "u"]) == [dashed, "u"]
+
+    store.append("default", chat)
+
+    assert store.waiting("default", [dashed, trace, "u", "none"]) == ["none"]
+    assert ending(store, "chat") == (FAILURE, Source.DECLARED, "early")
+    late = Declaration("u", ABANDONED, NOW + 1, "late")
+    store.declare("default", [late])
+    assert ending(store, "chat") == (ABANDONED, Source.DECLARED, "late")
+    assert [said.by for said in store.declarations("default", "chat")] == ["late", "early"]
+    assert store.withdraw("default", late)
+    assert ending(store, "chat") == (FAILURE, Source.DECLARED, "early")

@@ -87,12 +87,17 @@ class Store(Protocol):
     def declare(self, tenant: str, declarations: Sequence[Declaration], repeat: bool = True) -> Appended:
         """Keep declared outcomes, all of them; a run's may arrive before its spans do.
 
+        A run is named by its id, or by the id of any of its traces, with dashes or without.
+
         Without ``repeat``, one that says what the latest by the same source says changes nothing:
         so it may be told again and again at another time.
         """
 
     def declarations(self, tenant: str, run_id: str) -> list[Declaration]:
         """What is declared for a run, by its spans or beside them; the first is the one that counts."""
+
+    def waiting(self, tenant: str, names: Iterable[str]) -> list[str]:
+        """Those of these ids that name no run yet, nor a trace of one: outcomes told of them wait."""
 
     def withdraw(self, tenant: str, declaration: Declaration) -> bool:
         """Take back what was declared beside the spans; whether it was there."""

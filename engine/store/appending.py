@@ -16,7 +16,7 @@ from engine.runs import Declaration
 from engine.spans import Span
 from engine.store import Appended
 from engine.store.fitting import bounded, fitted, plain
-from engine.store.keys import traces_of_run
+from engine.store.keys import traces_told
 from engine.store.packing import pack_span
 
 _INSERT = "INSERT INTO spans (trace, span_id, ended, body) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
@@ -123,5 +123,5 @@ def declare(
         ).rowcount
         if fresh:
             new += 1
-            touch(db, traces_of_run(db, tenant, row[1]))
+            touch(db, traces_told(db, tenant, row[1]))
     return Appended(new, 0, len(rows) - new)

@@ -25,7 +25,8 @@ LIMIT :limit"""
 
 _OUTCOMES = """
 SELECT no FROM outcomes o WHERE tenant = :tenant AND time_ns < :before_ns
-AND NOT EXISTS (SELECT 1 FROM runs WHERE tenant = o.tenant AND run_id = o.run_id) LIMIT :limit"""
+AND NOT EXISTS (SELECT 1 FROM runs WHERE tenant = o.tenant AND run_id = o.run_id)
+AND NOT EXISTS (SELECT 1 FROM traces WHERE tenant = o.tenant AND trace_id = o.run_id) LIMIT :limit"""
 
 _STILL_OLD = f"""
 SELECT tenant, run_id, agent, start_ns FROM runs r WHERE no = ? AND last_ns < ? AND {_IS_SETTLED}"""
@@ -83,6 +84,7 @@ def _remove_run(db: sqlite3.Connection, no: int, tenant: int, run_id: str, agent
         "DELETE FROM paths WHERE agent = ? AND view = ? AND start_ns = ? AND run = ?",
         [(agent, view, start_ns, no) for view in range(len(VIEWS))],
     )
+    told = "run_id = ? OR run_id IN (SELECT trace_id FROM traces WHERE run = ?)"
+    db.execute(f"DELETE FROM outcomes WHERE tenant = ? AND ({told})", (tenant, run_id, no))
     db.execute("DELETE FROM traces WHERE run = ?", (no,))
-    db.execute("DELETE FROM outcomes WHERE tenant = ? AND run_id = ?", (tenant, run_id))
     db.execute("DELETE FROM runs WHERE no = ?", (no,))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 
+from engine.paths import identifier
 from engine.runs import Cohort
 from engine.store.fitting import plain
 
@@ -35,6 +37,32 @@ def cohort_numbers(db: sqlite3.Connection, cohort: Cohort) -> tuple[int, int] | 
         (plain(cohort.tenant), plain(cohort.agent)),
     ).fetchone()
     return row
+
+
+def told_names(run_id: str, trace_ids: Iterable[str]) -> tuple[str, ...]:
+    """The ids an outcome of a run may be told under: its own, and its traces', with dashes too.
+
+    >>> told_names("chat", ["0123456789abcdef0123456789abcdef", "t"])
+    ('chat', '0123456789abcdef0123456789abcdef', '01234567-89ab-cdef-0123-456789abcdef', 't')
+    """
+    traces = ((each, _dashed(each)) for each in trace_ids)
+    return tuple(dict.fromkeys((run_id, *(identifier(name) for both in traces for name in both))))
+
+
+def _dashed(trace_id: str) -> str:
+    """A trace id of 32 digits with dashes as a UUID has them."""
+    t = trace_id
+    return f"{t[:8]}-{t[8:12]}-{t[12:16]}-{t[16:20]}-{t[20:]}" if len(t) == 32 and t.isalnum() else t
+
+
+def traces_told(db: sqlite3.Connection, tenant: int, name: str) -> list[int]:
+    """Numbers of the traces of the run that is told by this id, or by that of one of its traces."""
+    bare = name.replace("-", "").lower()
+    found = [*traces_of_run(db, tenant, name)]
+    for trace_id in dict.fromkeys((name, bare)):
+        rows = db.execute("SELECT no FROM traces WHERE tenant = ? AND trace_id = ?", (tenant, trace_id))
+        found += [no for (no,) in rows]
+    return list(dict.fromkeys(found))
 
 
 def traces_of_run(db: sqlite3.Connection, tenant: int, run_id: str) -> list[int]:

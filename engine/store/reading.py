@@ -16,7 +16,7 @@ from engine.runs import Cohort, Declaration, Outcome, Run, Source, Window, said
 from engine.spans import Span
 from engine.store import AgentSummary, RunRow
 from engine.store.fitting import plain
-from engine.store.keys import cohort_numbers, tenant_number, traces_of_run
+from engine.store.keys import cohort_numbers, tenant_number, told_names, traces_of_run, traces_told
 from engine.store.packing import unpack_steps
 from engine.store.scope import IS_LIVE, scope
 from engine.store.settling import declarations_of, each_span
@@ -143,9 +143,10 @@ def declarations(
     number, kept = tenant_number(db, tenant), identifier(plain(run_id))
     if number is None:
         return []
-    sent = (span for trace in traces_of_run(db, number, kept) for span in each_span(db, trace))
+    sent = [span for trace in traces_of_run(db, number, kept) for span in each_span(db, trace)]
+    names = told_names(kept, {span.trace_id for span in sent})
     by_spans = said(kept, (read(span, evaluation) for span in sent))
-    every = [*by_spans, *declarations_of(db, number, kept)]
+    every = [*by_spans, *declarations_of(db, number, names)]
     every.sort(key=lambda each: each.time_ns)
     return every[::-1]
 
@@ -158,6 +159,12 @@ def spans(db: sqlite3.Connection, tenant: str, run_id: str, limit: int | None = 
         raise UnknownRunError(f"No run {run_id!r} is in the store.")
     found = (span for trace in traces for span in each_span(db, trace))
     return sorted(found, key=_began) if limit is None else nsmallest(limit, found, key=_began)
+
+
+def waiting(db: sqlite3.Connection, tenant: str, names: Iterable[str]) -> list[str]:
+    """Those of these ids that name no run, nor a trace of one."""
+    number = tenant_number(db, tenant)
+    return [name for name in names if number is None or not traces_told(db, number, identifier(plain(name)))]
 
 
 def _began(span: Span) -> tuple[int, str, str]:

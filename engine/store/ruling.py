@@ -10,7 +10,7 @@ from engine.rules import Rule
 from engine.runs import Declaration, Outcome
 from engine.store.appending import touch
 from engine.store.fitting import bounded, plain
-from engine.store.keys import tenant_number, traces_of_run
+from engine.store.keys import tenant_number, traces_told
 
 
 def withdraw(db: sqlite3.Connection, tenant: int, said: Declaration) -> bool:
@@ -22,7 +22,7 @@ def withdraw(db: sqlite3.Connection, tenant: int, said: Declaration) -> bool:
         (tenant, run_id, bounded(said.time_ns), said.outcome, plain(said.by)),
     ).rowcount
     if found:
-        touch(db, traces_of_run(db, tenant, run_id))
+        touch(db, traces_told(db, tenant, run_id))
     return found > 0
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from engine.rules import ruled
 from engine.runs import Declaration, Outcome, ReadingSettings, Run, RunKey, Source, assemble, run_key
 from engine.spans import Span
-from engine.store.keys import traces_of_run
+from engine.store.keys import told_names, traces_of_run
 from engine.store.packing import unpack_span
 from engine.store.ruling import every_rule, rules_of
 from engine.store.writing import RunWriter
@@ -31,7 +31,7 @@ class Basis(NamedTuple):
     """What a fold was read from: (trace, run, stamp) of every trace, what was declared, every rule."""
 
     traces: tuple[tuple[int, int | None, int], ...]
-    declarations: tuple[tuple[Declaration, ...], ...]
+    declarations: tuple[Declaration, ...]
     rules: tuple[tuple[str, int, str, int], ...]
 
 
@@ -77,7 +77,7 @@ def read_batch(
         stayed = [no for no in traces_of_run(db, tenant, run_id) if no not in spans]
         traces = tuple(sorted(stayed + came[run_id]))
         sent = [span for no in traces for span in (spans[no] if no in spans else spans_of(db, no))]
-        declared = declarations_of(db, tenant, run_id)
+        declared = declarations_of(db, tenant, told_names(run_id, {span.trace_id for span in sent}))
         run = assemble(run_id, sent, declared, reading.evaluation) if sent else None
         runs[run_id] = run and _ruled(db, tenant, run), traces
     return Folded(look(db, tenant, spans, run_ids), tuple(spans), runs)
@@ -129,24 +129,23 @@ def _run_id(db: sqlite3.Connection, trace: int) -> str | None:
     return found[0] if found else None
 
 
-def declarations_of(db: sqlite3.Connection, tenant: int, run_id: str) -> list[Declaration]:
-    """What was declared for a run, by time, then by arrival."""
-    rows = db.execute(
-        "SELECT outcome, time_ns, declared_by FROM outcomes"
-        " WHERE tenant = ? AND run_id = ? ORDER BY time_ns, no",
-        (tenant, run_id),
-    )
-    return [Declaration(run_id, Outcome(outcome), time_ns, by) for outcome, time_ns, by in rows]
+def declarations_of(db: sqlite3.Connection, tenant: int, names: Iterable[str]) -> list[Declaration]:
+    """What was declared under any of these ids, by time, then by arrival."""
+    query = "SELECT time_ns, no, run_id, outcome, declared_by FROM outcomes WHERE tenant = ? AND run_id = ?"
+    rows = sorted(row for name in names for row in db.execute(query, (tenant, name)))
+    return [Declaration(name, Outcome(outcome), time_ns, by) for time_ns, _, name, outcome, by in rows]
 
 
 def look(db: sqlite3.Connection, tenant: int, touched: Iterable[int], run_ids: Iterable[str]) -> Basis:
     """What a fold of these traces and runs would be read from now."""
     ids = list(run_ids)
     numbers = dict.fromkeys((*touched, *(no for run_id in ids for no in traces_of_run(db, tenant, run_id))))
-    state = "SELECT no, run, stamp FROM traces WHERE no = ?"
+    state = "SELECT no, run, stamp, trace_id FROM traces WHERE no = ?"
+    rows = [row for no in numbers for row in db.execute(state, (no,))]  # one may be gone by now
+    traces = (name for row in rows for name in told_names(row[3], (row[3],)))
     return Basis(
-        tuple(db.execute(state, (no,)).fetchone() for no in numbers),
-        tuple(tuple(declarations_of(db, tenant, run_id)) for run_id in ids),
+        tuple(row[:3] for row in rows),
+        tuple(declarations_of(db, tenant, dict.fromkeys((*ids, *traces)))),
         every_rule(db, tenant),
     )
 

@@ -80,6 +80,10 @@ class SQLiteStore:
         self._settle_if_possible(tenant)
         return self._read(reading.declarations, tenant, run_id, self.reading_settings.evaluation)
 
+    def waiting(self, tenant: str, names: Iterable[str]) -> list[str]:
+        """See :meth:`engine.store.Store.waiting`."""
+        return self._read(reading.waiting, tenant, names)
+
     def withdraw(self, tenant: str, declaration: Declaration) -> bool:
         """See :meth:`engine.store.Store.withdraw`."""
         with self._writing() as db:
