@@ -143,14 +143,13 @@ def examine(path: Path) -> Examined:
     """
     opening.check(path)
     sizes = path.stat().st_size, opening.log_bytes(path)
-    with opening.told(path), closing(opening.connect(path, read_only=True)) as db:
-        try:
-            with opening.told(path):
-                opening.bring_forward(db, path, read_only=True)
-        except DamagedStoreError as error:
-            return Examined(path, None, *sizes, dict.fromkeys(_COUNTS), (str(error),))
-        counts = {name: _count(db, query) for name, query in _COUNTS.items()}
-        return Examined(path, version(db), *sizes, counts, tuple(_findings(db)))
+    try:
+        with opening.told(path), closing(opening.connect(path, read_only=True)) as db:
+            opening.bring_forward(db, path, read_only=True)
+            counts = {name: _count(db, query) for name, query in _COUNTS.items()}
+            return Examined(path, version(db), *sizes, counts, tuple(_findings(db)))
+    except DamagedStoreError as error:
+        return Examined(path, None, *sizes, dict.fromkeys(_COUNTS), (str(error),))
 
 
 def _count(db: sqlite3.Connection, query: str) -> int | None:
