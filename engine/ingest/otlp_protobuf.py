@@ -28,6 +28,7 @@ from engine.ingest.wire import Field, fields, frames, framing
 from engine.spans import Event, Span, Status
 
 _STATUS = {int(status): status for status in Status}
+_NO_ID = {size: bytes(size) for size in (8, 16)}
 
 
 def looks_like(head: bytes) -> bool:
@@ -154,7 +155,7 @@ def _span(message: SpanMessage, scope: str, resource: dict[str, Any], reasons: l
 
 def _id(value: bytes, size: int) -> str | None:
     """The usual id at once, any other as :func:`hex_id` judges it."""
-    return value.hex() if len(value) == size and value.strip(b"\0") else hex_id(value, size)
+    return value.hex() if len(value) == size and value != _NO_ID[size] else hex_id(value, size)
 
 
 def _time(value: int) -> int | None:
@@ -180,7 +181,8 @@ def _attributes(pairs: Any, reasons: list[str]) -> dict[str, Any]:
     pair: KeyValue
     for pair in pairs:
         try:
-            kept[pair.key] = _value(pair.value)
+            # Nearly every value is text, and then nothing else need be asked.
+            kept[pair.key] = pair.value.string_value or _value(pair.value)
         except InputError as error:
             reasons.append(f"attribute {cut(pair.key, 80)} is left out: {error.reason}")
     return kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -131,6 +131,7 @@ def read(body: bytes, encoding: Encoding, limits: Limits = LIMITS) -> Batch:
     """
     spans: list[Span] = []
     named: list[str] = []
+    said: Sequence[str]
     rejected = over = reasons = 0
     for found in _found(body, encoding):
         if isinstance(found, Span) and len(spans) == limits.max_spans:
@@ -143,8 +144,9 @@ def read(body: bytes, encoding: Encoding, limits: Limits = LIMITS) -> Batch:
             raise InputError(found.reason)
         else:
             rejected, said = rejected + found.spans, [found.reason]
-        named += said[: NAMED - len(named)]
-        reasons += len(said)
+        if said:
+            named += said[: NAMED - len(named)]
+            reasons += len(said)
     if over:
         named.append(f"a request may hold {limits.max_spans} spans, and {over} more came")
         reasons += 1
@@ -155,9 +157,11 @@ def _found(body: bytes, encoding: Encoding) -> Iterator[Span | Refused]:
     return otlp_protobuf.spans(body) if encoding == "protobuf" else otlp_json.spans(decode(body))
 
 
-def _checked(span: Span, max_attributes: int) -> tuple[Span, list[str]]:
+def _checked(span: Span, max_attributes: int) -> tuple[Span, Sequence[str]]:
     """The span with what it may carry, and what it had to leave behind."""
     checked, wrong = check(span)
+    if not wrong and len(checked.attributes) <= max_attributes:
+        return span, ()
     reasons = [f"span {span.span_id}: {reason}" for reason in wrong]
     more = len(checked.attributes) - max_attributes
     if more > 0:
