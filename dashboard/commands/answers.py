@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 
 from rich.console import RenderableType
 
-from dashboard.commands import documents, examining, importing, serving, tables
+from dashboard.commands import documents, examining, importing, keyring, ruling, serving, tables, telling
 from dashboard.commands.settings import Settings, from_environment
 from dashboard.commands.terminal import console, json_text, shown
 from engine import queries
 from engine.errors import ForkmapError, UnknownAgentError, UnknownRunError
+from engine.keys import Role
 from engine.maps import BehaviourMap
 from engine.paths import identifier
 from engine.queries import Bounds
@@ -26,6 +27,7 @@ from engine.store import Store
 from engine.store.doctoring import examine
 from engine.store.opening import PATIENCE_S
 from engine.store.sqlite import open_store
+from engine.trials import try_rules
 
 DONE, REFUSED, CANNOT = 0, 1, 2
 """The exit codes."""
@@ -45,8 +47,8 @@ def demo(asked: Namespace) -> int:
 
 def serve(asked: Namespace) -> int:
     """Serve a store."""
-    with _store(asked, patience_s=serving.PATIENCE_S) as store:
-        serving.serve(store, asked.tenant, asked.now, asked.port, _settings(), asked.grpc)
+    with _store(asked, create=True, patience_s=serving.PATIENCE_S) as store:
+        serving.serve(store, asked.tenant, asked.now, asked.port, _settings(), asked.grpc, asked.host)
     return DONE
 
 
@@ -60,7 +62,30 @@ def import_files(asked: Namespace) -> int:
     _print(asked, documents.imported, tables.imported, done)
     if done.fault or done.unreadable == len(asked.files):
         return CANNOT
+    return REFUSED if done.refused else DONE
+
+
+def tell_outcomes(asked: Namespace) -> int:
+    """Keep the outcomes of files; rows that were refused are named on standard error."""
+    with _store(asked) as store:
+        done = telling.tell(store, asked.tenant, asked.files, _now_ns(asked, store))
+    _tell([*map(tables.refusal, () if asked.json else done.refusals), *tables.waiting(done.waiting)])
+    _print(asked, telling.document, telling.table, done)
+    if done.unreadable == len(asked.files):
+        return CANNOT
     return REFUSED if done.refusals else DONE
+
+
+def rules(asked: Namespace) -> int:
+    """Print an agent's rules, try others, or set them."""
+    with _store(asked) as store:
+        if asked.set is not None or asked.clear:
+            store.set_rules(asked.tenant, asked.agent, () if asked.clear else ruling.read(asked.set))
+        elif asked.trial is not None:
+            rules = ruling.read(asked.trial)
+            trial = try_rules(store, asked.tenant, asked.agent, rules, _now_ns(asked, store))
+            return _print(asked, ruling.trial_document, ruling.trial_table, ruling.Tried(rules, trial))
+        return _print(asked, ruling.documents, ruling.lines, store.rules(asked.tenant, asked.agent))
 
 
 def _tell(lines: Sequence[str]) -> None:
@@ -74,7 +99,7 @@ def _tell(lines: Sequence[str]) -> None:
 
 def agents(asked: Namespace) -> int:
     """List the agents."""
-    with _store(asked, create=True) as store:
+    with _store(asked) as store:
         found = store.agents(asked.tenant, _window(asked), _now_ns(asked, store))
     return _print(asked, documents.agents, tables.agents, found)
 
@@ -115,6 +140,30 @@ def doctor(asked: Namespace) -> int:
     examined = examine(asked.store)
     _print(asked, examining.document, examining.report, examined)
     return REFUSED if examined.findings else DONE
+
+
+def create_key(asked: Namespace) -> int:
+    """Make a key; its text, which is nowhere else, is all that is printed to standard output."""
+    with _store(asked, create=True) as store:
+        key, text = keyring.create(store, asked.tenant, Role(asked.role), asked.label, time.time_ns())
+    if asked.json:
+        return _print(asked, lambda key: keyring.document(key) | {"key": text}, keyring.made, key)
+    print(text)
+    console(stderr=True).print(keyring.made(key))
+    return DONE
+
+
+def list_keys(asked: Namespace) -> int:
+    """List a tenant's keys."""
+    with _store(asked) as store:
+        return _print(asked, keyring.documents, keyring.table, store.keys(asked.tenant))
+
+
+def revoke_key(asked: Namespace) -> int:
+    """Let a key stop working."""
+    with _store(asked) as store:
+        key = keyring.revoke(store, asked.id, time.time_ns())
+    return _print(asked, keyring.document, keyring.revoked, key)
 
 
 def _of_cohort(asked: Namespace, load: Callable[[Store, Cohort, int, Bounds], T]) -> T:

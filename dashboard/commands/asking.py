@@ -24,6 +24,7 @@ from dashboard.commands.terminal import plain
 from engine.errors import ForkmapError
 from engine.ingest import FORMATS
 from engine.ingest.scalars import iso_ns
+from engine.keys import Role
 
 
 def answer(argv: Sequence[str] | None = None) -> int:
@@ -87,6 +88,8 @@ def parser() -> Parser:
     made = " It takes in spans too, at /v1/traces. The store is made if there is none."
     serve = command("serve", "the dashboard over a store", store, more=made)
     serve.add_argument("--port", type=_port, help="serve there (default: the first free port from 8050)")
+    host = "listen at this address (default: 127.0.0.1, this machine only); others need a key to be let in"
+    serve.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help=host)
     grpc = "take spans over gRPC too, there (default: 4317)"
     serve.add_argument("--grpc", type=_port, nargs="?", const=4317, metavar="PORT", help=grpc)
     serve.set_defaults(answer=answers.serve)
@@ -120,9 +123,46 @@ def parser() -> Parser:
     calibrate.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
     calibrate.set_defaults(answer=answers.calibrate)
 
+    twice = " Columns: run, outcome, and time and by where known. Telling a file again changes nothing."
+    told = command("outcomes", "how runs ended, from CSV or JSON lines", store, machine, more=twice)
+    told.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a run a line; - is standard input")
+    told.set_defaults(answer=answers.tell_outcomes)
+
+    first = " A rule is EXPRESSION -> OUTCOME; the first that matches counts."
+    rules = command("rules", "an agent's rules for outcomes", store, machine, more=first)
+    rules.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
+    doing = rules.add_mutually_exclusive_group()
+    trial = "say what the rules of a file would change, and change nothing"
+    doing.add_argument("--try", dest="trial", type=Path, metavar="FILE", help=trial)
+    doing.add_argument("--set", type=Path, metavar="FILE", help="make the rules of a file the agent's rules")
+    doing.add_argument("--clear", action="store_true", help="leave it no rule")
+    rules.set_defaults(answer=answers.rules)
+
     doctor = command("doctor", "whether all of a store can be read and agrees", _place(), machine)
     doctor.set_defaults(answer=answers.doctor)
+    _keys(command("keys", "who may send and read, where not everybody may"), machine)
     return root
+
+
+def _keys(keys: Parser, machine: Parser) -> None:
+    """The three commands about keys."""
+    commands = keys.add_subparsers(dest="about", metavar="COMMAND", required=True)
+    tenant = Parser(add_help=False, parents=[_place()])
+    tenant.add_argument("--tenant", default="default", help="whose runs it lets send and read")
+
+    def command(name: str, text: str, *parents: Parser) -> Parser:
+        described = f"{text[0].upper()}{text[1:]}."
+        return commands.add_parser(name, help=text, description=described, parents=[*parents, machine])
+
+    create = command("create", "make a key, and print it this once", tenant)
+    create.add_argument("--role", choices=[*Role], required=True, help="admin: everything")
+    create.add_argument("--label", default="", metavar="TEXT", help="who holds it, for the list")
+    create.set_defaults(answer=answers.create_key)
+    listed = command("list", "the keys of a tenant, without their secrets", tenant)
+    listed.set_defaults(answer=answers.list_keys)
+    revoke = command("revoke", "let a key stop working, at once", _place())
+    revoke.add_argument("id", metavar="ID", help="the part of the key after fmk_, as the list shows it")
+    revoke.set_defaults(answer=answers.revoke_key)
 
 
 def _place() -> Parser:

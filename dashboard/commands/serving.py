@@ -8,9 +8,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import EADDRNOTAVAIL
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+from dashboard.auth.visits import is_loopback
 from dashboard.commands.settings import DEFAULTS, Settings
 from engine import demo, retention
 from engine.errors import ForkmapError
@@ -27,6 +30,7 @@ PORT = 8050
 TENANT = "default"
 """Whose the demo's runs are."""
 _TRIED = 20
+_NOWHERE = "is no address of this machine: choose another with --host"
 
 
 def serve(
@@ -36,6 +40,7 @@ def serve(
     port: int | None,
     settings: Settings = DEFAULTS,
     grpc_port: int | None = None,
+    host: str = HOST,
 ) -> None:
     """Serve the dashboard over a store until interrupted.
 
@@ -49,31 +54,43 @@ def serve(
         What the environment sets.
     grpc_port : int or None
         Where spans are taken over gRPC too; 0 is whichever the system gives.
+    host : str
+        The address to listen at.
 
     Raises
     ------
     ForkmapError
-        The port, or every port tried, is taken.
+        The port, or every port tried, is taken; or others could reach the host, and no key was ever made.
     """
     # Dash and Flask take a second to import: only who serves waits for them.
     from dashboard import app
 
-    clock = None if now_ns is None else lambda: now_ns
-    with _until_told(), first_free() if port is None else listening(port) as listener:
-        dashboard = app.create_app(
-            store, app.Settings(tenant, clock, bounds=settings.bounds, limits=settings.limits)
+    keyed = store.has_keys()
+    if not (keyed or is_loopback(host)):
+        raise ForkmapError(
+            f"others can reach {host}, and without a key anybody could read every run: make one first, with"
+            " forkmap keys create --role admin"
         )
+    clock = None if now_ns is None else lambda: now_ns
+    with _until_told(), first_free(host) if port is None else listening(port, host) as listener:
+        asked = app.Settings(
+            tenant, clock, bounds=settings.bounds, limits=settings.limits, proxy=settings.proxy
+        )
+        dashboard = app.create_app(store, asked)
         chosen = listener.getsockname()[1]
         if port is None and chosen != PORT:
             print(f"Port {PORT} is taken, so this is port {chosen}.", flush=True)
         days = settings.retention_days if now_ns is None else None
-        with retention.kept_for(store, days, time.time_ns), _grpc(store, tenant, grpc_port, settings.limits):
-            print(f"Forkmap is at http://{HOST}:{chosen}/ (Ctrl-C stops it).", flush=True)
+        grpc = _grpc(store, tenant, grpc_port, settings.limits, host)
+        with retention.kept_for(store, days, time.time_ns), grpc:
+            print(f"Forkmap is at http://{_in_url(host)}:{chosen}/ (Ctrl-C stops it).", flush=True)
+            if not keyed:
+                print("No key was made: it serves this machine only, and nobody signs in.", flush=True)
             app.serve(dashboard, listener, settings.limits)
 
 
 @contextmanager
-def _grpc(store: Store, tenant: str, port: int | None, limits: Limits) -> Iterator[None]:
+def _grpc(store: Store, tenant: str, port: int | None, limits: Limits, host: str) -> Iterator[None]:
     """Take spans over gRPC meanwhile, if a port is given."""
     if port is None:
         yield
@@ -85,8 +102,8 @@ def _grpc(store: Store, tenant: str, port: int | None, limits: Limits) -> Iterat
     from dashboard.auth.senders import Senders
 
     senders = Senders(store, ANYONE._replace(tenant=tenant))
-    with otlp_grpc.listening(f"{HOST}:{port}", store, senders.known, limits) as chosen:
-        print(f"Spans are taken over gRPC at {HOST}:{chosen}.", flush=True)
+    with otlp_grpc.listening(f"{_in_url(host)}:{port}", store, senders.known, limits) as chosen:
+        print(f"Spans are taken over gRPC at {_in_url(host)}:{chosen}.", flush=True)
         yield
 
 
@@ -123,7 +140,7 @@ def load_demo(path: Path) -> None:
         draft.rename(path)
 
 
-def first_free() -> socket.socket:
+def first_free(host: str = HOST) -> socket.socket:
     """A listening socket at the first free port from 8050.
 
     Raises
@@ -131,29 +148,51 @@ def first_free() -> socket.socket:
     ForkmapError
         None of the next 20 is free.
     """
+    listening(0, host).close()  # Says so if the host is the trouble.
     for port in range(PORT, PORT + _TRIED):
         with suppress(ForkmapError):
-            return listening(port)
+            return listening(port, host)
     raise ForkmapError(f"ports {PORT} to {PORT + _TRIED - 1} are all taken: choose another with --port")
 
 
-def listening(port: int) -> socket.socket:
-    """A listening socket at a port of this machine; at port 0 the system chooses one.
+def listening(port: int, host: str = HOST) -> socket.socket:
+    """A listening socket at a port; at port 0 the system chooses one.
 
     Raises
     ------
     ForkmapError
-        The port is taken, or may not be used.
+        The port is taken, or may not be used; or the host is no address of this machine.
     """
-    listener = socket.socket()
+    family, address = _address(host, port)
+    listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, port))
+        listener.bind(address)
         listener.listen()
     except OSError as error:
         listener.close()
+        if error.errno == EADDRNOTAVAIL:
+            raise ForkmapError(f"{host} {_NOWHERE}") from error
         raise ForkmapError(f"port {port} is taken or may not be used: choose another with --port") from error
     return listener
+
+
+def _address(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
+    """What a socket is bound to for a host's name or address."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError) as error:
+        raise ForkmapError(f"{host} {_NOWHERE}") from error
+    return family, address
+
+
+def _in_url(host: str) -> str:
+    """A host as a URL writes it.
+
+    >>> _in_url("::1"), _in_url("127.0.0.1")
+    ('[::1]', '127.0.0.1')
+    """
+    return f"[{host}]" if ":" in host else host
 
 
 @contextmanager

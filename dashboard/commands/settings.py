@@ -10,15 +10,20 @@
 ``FORKMAP_MAX_SPANS``            spans kept of one request
 ``FORKMAP_MAX_ATTRIBUTES``       attributes kept of a span that is sent
 ``FORKMAP_RETENTION_DAYS``       days that a server keeps runs
+``FORKMAP_TRUSTED_PROXY``        address of the reverse proxy whose headers are believed
+``FORKMAP_PROXY_HEADER``         header in which it names the tenant that may be read
 ================================ ===================================================
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import NamedTuple
 
+from dashboard.auth.visits import NO_PROXY, Proxy
 from engine.conventions import Evaluation
 from engine.errors import ForkmapError
 from engine.ingest.request import LIMITS, Limits
@@ -35,6 +40,7 @@ class Settings(NamedTuple):
     bounds: Bounds = Bounds()
     limits: Limits = LIMITS
     retention_days: int | None = None
+    proxy: Proxy = NO_PROXY
 
 
 DEFAULTS = Settings()
@@ -64,7 +70,20 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         _count(given, "FORKMAP_MAX_SPANS", LIMITS.max_spans),
     )
     days = _count(given, "FORKMAP_RETENTION_DAYS", 1) if "FORKMAP_RETENTION_DAYS" in given else None
-    return Settings(ReadingSettings(_run_key(given), _evaluation(given)), bounds, limits, days)
+    reading = ReadingSettings(_run_key(given), _evaluation(given))
+    return Settings(reading, bounds, limits, days, _proxy(given))
+
+
+def _proxy(given: Mapping[str, str]) -> Proxy:
+    address, header = given.get("FORKMAP_TRUSTED_PROXY", ""), given.get("FORKMAP_PROXY_HEADER", "")
+    if header and not address:
+        raise ForkmapError("FORKMAP_PROXY_HEADER needs FORKMAP_TRUSTED_PROXY: whom it is believed of")
+    if not re.fullmatch(r"[A-Za-z0-9-]*", header):
+        raise ForkmapError(f"FORKMAP_PROXY_HEADER is {header!r}: it must be the name of a header")
+    try:
+        return Proxy(str(ip_address(address)) if address else "", header)
+    except ValueError:
+        raise ForkmapError(f"FORKMAP_TRUSTED_PROXY is {address!r}: it must be an IP address") from None
 
 
 def _run_key(given: Mapping[str, str]) -> RunKey:
