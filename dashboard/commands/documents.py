@@ -28,7 +28,7 @@ _STEP = ("support", "successes", "rate", "low", "high")
 
 def imported(done: Imported) -> Document:
     """What an import did."""
-    counts = {"imported": done.imported, "unchanged": done.unchanged, "refused": len(done.refusals)}
+    counts = {"imported": done.imported, "unchanged": done.unchanged, "refused": done.refused}
     refusals = [_fields(each, ("file", "line", "reason")) for each in done.refusals]
     return counts | {"refusals": refusals, "runs": done.runs}
 

@@ -21,6 +21,8 @@ from engine.store import Appended, Store
 
 BATCH = 5_000
 """Records that are written at a time."""
+NAMED = 10_000
+"""Refusals that are named, the first; the rest are counted."""
 
 Watch = Callable[[Path], Callable[[int], None] | None]
 """Gives what is told how far a file has been read; None if nobody watches."""
@@ -34,9 +36,14 @@ class Imported(NamedTuple):
     imported, unchanged : int
         Records that are new or changed something; records that were there already.
     refusals : tuple of Refusal
-        What was left out, and why; a file of which nothing could be read is one, at line 0.
+        What was left out, and why; a file of which nothing could be read is one, at line 0. The first
+        :data:`NAMED` of them.
     runs : int
         Runs that the records belong to, changed or not.
+    refused : int
+        How many refusals there were.
+    unreadable : int
+        Files of which nothing could be read.
     waiting : tuple of str
         Ids of runs that outcomes were declared for and no span has been seen of, in order.
     fault : str
@@ -47,13 +54,10 @@ class Imported(NamedTuple):
     unchanged: int
     refusals: tuple[Refusal, ...]
     runs: int
+    refused: int = 0
+    unreadable: int = 0
     waiting: tuple[str, ...] = ()
     fault: str = ""
-
-    @property
-    def unreadable(self) -> int:
-        """Files of which nothing could be read."""
-        return sum(each.line == 0 for each in self.refusals)
 
 
 def import_files(
@@ -70,7 +74,7 @@ def import_files(
     apart replace each other at every import of the file. Where the store fails, batches written
     before are kept and counted.
     """
-    imported = unchanged = 0
+    imported = unchanged = refused = unreadable = 0
     refusals: list[Refusal] = []
     traces: set[str] = set()
     declared: dict[str, str] = {}
@@ -78,7 +82,10 @@ def import_files(
     found = _read(files, format, agent, watch)
     try:
         while batch := list(islice(found, BATCH)):
-            refusals += [each for each in batch if isinstance(each, Refusal)]
+            left_out = [each for each in batch if isinstance(each, Refusal)]
+            refused += len(left_out)
+            unreadable += sum(each.line == 0 for each in left_out)
+            refusals += left_out[: NAMED - len(refusals)]
             spans = [each for each in batch if isinstance(each, Span)]
             outcomes = [each for each in batch if isinstance(each, Declaration)]
             traces.update(each.trace_id for each in spans)
@@ -93,7 +100,7 @@ def import_files(
     except StoreError as error:
         runs, declared, fault = set(), {}, fault or str(error)
     waiting = tuple(name for kept, name in declared.items() if kept not in runs)
-    return Imported(imported, unchanged, tuple(refusals), len(runs), waiting, fault)
+    return Imported(imported, unchanged, tuple(refusals), len(runs), refused, unreadable, waiting, fault)
 
 
 def _read(

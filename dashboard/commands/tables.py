@@ -45,18 +45,23 @@ def refusal(refused: Refusal) -> str:
 
 def notes(done: Imported) -> list[str]:
     """What else should be known of an import, a sentence each."""
+    unnamed = done.refused - len(done.refusals)
     count = len(done.waiting)
     names = ", ".join(map(plain, done.waiting[:LISTED])) + (" …" if count > LISTED else "")
     waits = "1 outcome waits for a run not seen yet"
     if count > 1:
         waits = f"outcomes of {count:,} runs not seen yet wait"
     stopped = f"forkmap: {plain(done.fault)}; what was stored before is counted"
-    return [f"{waits}: {names}"] * bool(count) + [stopped] * bool(done.fault)
+    return [
+        *[f"{unnamed:,} more were refused, which are not named"] * bool(unnamed),
+        *[f"{waits}: {names}"] * bool(count),
+        *[stopped] * bool(done.fault),
+    ]
 
 
 def imported(done: Imported) -> RenderableType:
     """What an import did, in a sentence."""
-    counts = f"{done.imported:,} imported, {done.unchanged:,} unchanged, {len(done.refusals):,} refused"
+    counts = f"{done.imported:,} imported, {done.unchanged:,} unchanged, {done.refused:,} refused"
     return shown(f"Spans and outcomes: {counts}; {words.count(done.runs, 'run')}.")
 
 
