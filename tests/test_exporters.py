@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -25,8 +23,8 @@ from engine.keys import DEFAULT_TENANT
 from engine.runs import Outcome, Run, Source
 from engine.store import Store
 from engine.store.sqlite import open_store
+from tests.running import running
 
-FORKMAP = Path(sys.executable).parent / "forkmap"
 JAVASCRIPT = Path(__file__).parent / "js"
 NODE = shutil.which("node")
 CALL: dict[str, AnyValue] = {
@@ -51,14 +49,8 @@ class Server(NamedTuple):
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     path = tmp_path_factory.mktemp("server") / "forkmap.sqlite"
     store = open_store(path, create=True)
-    command = [str(FORKMAP), "serve", "--store", str(path), "--port", "0", "--grpc", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        said = process.stdout.readline() + process.stdout.readline()
-        grpc_address, http_address = re.findall(r"127\.0\.0\.1:\d+", said)
+    with running(path, "--grpc", "0") as (grpc_address, http_address):
         yield Server(f"http://{http_address}", grpc_address, store)
-        process.terminate()
-    assert process.returncode == 0
     store.close()
 
 

@@ -26,7 +26,6 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTracePartialSuccess,
     ExportTraceServiceResponse,
 )
-from waitress.server import create_server
 from werkzeug.test import TestResponse
 
 from dashboard.api.intake import AT_ONCE
@@ -39,6 +38,7 @@ from engine.store import Appended, Store
 from engine.store.sqlite import open_store
 from tests.memory_store import MemoryStore
 from tests.recordings import OTLP
+from tests.running import running
 from tests.test_ingest_fuzz import damaged, values
 from tests.test_ingest_otlp import EXPECTED, message, request
 
@@ -273,11 +273,11 @@ class SlowStore(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.waiting = threading.Semaphore(0)
+        self.begun = threading.Semaphore(0)
         self.may = threading.Event()
 
     def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
-        self.waiting.release()
+        self.begun.release()
         assert self.may.wait(30)
         return Appended(len(spans))
 
@@ -292,7 +292,7 @@ def test_more_requests_at_once_than_there_are_places_are_sent_back() -> None:
     ]
     for sender in senders:
         sender.start()
-    assert all(store.waiting.acquire(timeout=30) for _ in senders)
+    assert all(store.begun.acquire(timeout=30) for _ in senders)
     answer = post(client, message(), PROTOBUF)
     store.may.set()
     for sender in senders:
@@ -331,35 +331,37 @@ def test_metrics_and_logs_are_answered_as_taken(
 # --- over a real connection ---
 
 
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Store]]:
+    """The address of a server that takes bodies of 100,000 bytes, and its store."""
+    path = tmp_path_factory.mktemp("served") / "forkmap.sqlite"
+    opened = open_store(path, create=True)
+    with running(path, FORKMAP_MAX_BODY_BYTES="100000") as (address,):
+        yield address, opened
+    opened.close()
+
+
 @pytest.fixture
-def connection(store: Store) -> Iterator[socket.socket]:
-    """A connection to a server that takes bodies of 100,000 bytes."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = create_server(
-        create_app(store, Settings(limits=Limits(100_000))).server,
-        sockets=[listener],
-        max_request_body_size=100_001,
-    )
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    with socket.create_connection(listener.getsockname(), timeout=30) as opened:
+def connection(served: tuple[str, Store]) -> Iterator[socket.socket]:
+    host, _, port = served[0].partition(":")
+    with socket.create_connection((host, int(port)), timeout=30) as opened:
         yield opened
-    server.close()
-    thread.join()
 
 
 HEAD = "POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 CHUNKED = f"{HEAD}Transfer-Encoding: chunked\r\n\r\n".encode()
 
 
-def test_a_chunked_body_has_no_length_and_is_read(store: Store, connection: socket.socket) -> None:
+def test_a_chunked_body_has_no_length_and_is_read(
+    served: tuple[str, Store], connection: socket.socket
+) -> None:
     body = body_of(OTLP, JSON)
     pieces = [body[start : start + 100] for start in range(0, len(body), 100)]
     connection.sendall(CHUNKED)
     for piece in [*pieces, b""]:
         connection.sendall(b"%x\r\n%b\r\n" % (len(piece), piece))
     assert connection.recv(1000).startswith(b"HTTP/1.1 200 OK")
-    assert kept(store) == [EXPECTED]
+    assert kept(served[1]) == [EXPECTED]
 
 
 def test_a_chunked_body_without_an_end_is_cut_at_the_limit(connection: socket.socket) -> None:
