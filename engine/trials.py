@@ -85,3 +85,17 @@ def try_rules(
             if len(examples) < EXAMPLES:
                 examples.append(Changed(run.run_id, change))
     return Trial(tried, live, tuple(matched), tuple(changes.most_common()), tuple(examples), bounded)
+
+
+def summary(trial: Trial) -> str:
+    """What was tried and what would change, in words.
+
+    >>> summary(Trial(3, 1, (1,), ((Change(Outcome.SUCCESS, Outcome.FAILURE), 1),), (), False))
+    'Of 3 runs that nobody declared an outcome of, 1 would change; 1 is live and is asked once over.'
+    """
+    latest = "the latest " if trial.bounded else ""
+    asked = (
+        f"Of {latest}{trial.runs:,} runs that nobody declared an outcome of, {trial.changed:,} would change"
+    )
+    live = f"{trial.live:,} {'is live and is' if trial.live == 1 else 'are live and are'} asked once over"
+    return f"{asked}; {live}." if trial.live else f"{asked}."

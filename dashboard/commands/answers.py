@@ -69,7 +69,9 @@ def tell_outcomes(asked: Namespace) -> int:
     """Keep the outcomes of files; rows that were refused are named on standard error."""
     with _store(asked) as store:
         done = telling.tell(store, asked.tenant, asked.files, _now_ns(asked, store))
-    _tell([*map(tables.refusal, () if asked.json else done.refusals), *tables.waiting(done.waiting)])
+    unnamed = tables.unnamed(done.refused - len(done.refusals))
+    refused = () if asked.json else done.refusals
+    _tell([*map(tables.refusal, refused), *unnamed, *tables.waiting(done.waiting)])
     _print(asked, telling.document, telling.table, done)
     if done.unreadable == len(asked.files):
         return CANNOT

@@ -45,18 +45,27 @@ def refusal(refused: Refusal) -> str:
 
 def notes(done: Imported) -> list[str]:
     """What else should be known of an import, a sentence each."""
-    unnamed = done.refused - len(done.refusals)
-    count = len(done.waiting)
-    names = ", ".join(map(plain, done.waiting[:LISTED])) + (" …" if count > LISTED else "")
+    stopped = f"forkmap: {plain(done.fault)}; what was stored before is counted"
+    return [
+        *unnamed(done.refused - len(done.refusals)),
+        *waiting(done.waiting),
+        *[stopped] * bool(done.fault),
+    ]
+
+
+def unnamed(count: int) -> list[str]:
+    """That more was refused than is named, if it was."""
+    return [f"{count:,} more were refused, which are not named"] * bool(count)
+
+
+def waiting(run_ids: Sequence[str]) -> list[str]:
+    """That outcomes wait for runs, if any does."""
+    count = len(run_ids)
+    names = ", ".join(map(plain, run_ids[:LISTED])) + (" …" if count > LISTED else "")
     waits = "1 outcome waits for a run not seen yet"
     if count > 1:
         waits = f"outcomes of {count:,} runs not seen yet wait"
-    stopped = f"forkmap: {plain(done.fault)}; what was stored before is counted"
-    return [
-        *[f"{unnamed:,} more were refused, which are not named"] * bool(unnamed),
-        *[f"{waits}: {names}"] * bool(count),
-        *[stopped] * bool(done.fault),
-    ]
+    return [f"{waits}: {names}"] * bool(count)
 
 
 def imported(done: Imported) -> RenderableType:
@@ -107,7 +116,9 @@ def findings(map: BehaviourMap) -> RenderableType:
         parts += [
             shown(f"\n{_path(fork.path)}", style="bold red"),
             shown(f"  {explain(fork)}"),
-            shown(f"  It cost {fork.runs_lost:.0f} runs. {_examples(fork)}"),
+            shown(
+                f"  It cost {fork.runs_lost:.0f} runs; {words.certainty(fork.q, map.tested)}. {_examples(fork)}"
+            ),
         ]
     spots = hotspots(map)
     if spots:
@@ -132,6 +143,10 @@ def run(judged: Judged, window: Window) -> RenderableType:
     parts: list[RenderableType] = [
         shown(f"{asked.run_id} · {asked.agent} · {state}", style="bold"),
         shown(f"{asked.verdict}: {asked.sentence}", style="red" if asked.verdict == "likely_failure" else ""),
+        *(
+            shown(f"Fatal fork at step {len(fork.path)}: {explain(fork)}", style="red")
+            for fork in judged.forks
+        ),
     ]
     if asked.base_rate is None and window != ALL_TIME:
         parts.append(shown("--all judges it by the runs of all time."))
@@ -145,14 +160,16 @@ def run(judged: Judged, window: Window) -> RenderableType:
 def calibration(scores: Calibration) -> RenderableType:
     """What predictions were worth, by number of steps."""
     table = _table("after", predicted=1, brier=1, baseline=1, skill=1)
-    for each in scores.depths:
+    for each in (each for each in scores.depths if each.predicted):
         table.add_row(
             words.count(each.steps, "step"),
-            str(each.predicted),
+            f"{each.predicted:,}",
             *(words.score(value) for value in (each.brier, each.baseline_brier)),
             words.percent(each.skill),
         )
-    return Group(shown(scoring.sentence(scores)), table)
+    return Group(
+        shown(scoring.sentence(scores)), table, shown(f"Does 70% mean 70%? {scoring.agreement(scores)}")
+    )
 
 
 def _table(first: str, **columns: int) -> Table:
@@ -203,6 +220,6 @@ def _depths(verdict: Verdict) -> Table:
 def _next_steps(verdict: Verdict) -> Table:
     table = _table("next step", runs=1, rate=1, interval=1, note=0)
     for each in verdict.next_steps:
-        note = "best" if each.signature == verdict.best_next_step else ""
+        note = words.praise(each.high, verdict.base_rate) if each.signature == verdict.best_next_step else ""
         table.add_row(shown(each.signature), str(each.support), *_odds(each.successes, each.support), note)
     return table
