@@ -189,7 +189,7 @@
   const heading = (name, ...children) => h("div", { role: "columnheader", className: `tree-${name}` }, ...children);
 
   function Head({ base }) {
-    const near = (end) => base !== null && Math.abs(base - end) < 300;
+    const near = (end) => base !== null && Math.abs(base - end) < 360;
     const middle = base === null ? 500 : Math.min(840, Math.max(160, base));
     return h(
       "div",

@@ -18,7 +18,7 @@ MAX_BYTES = 1_000_000
 _log = logging.getLogger(__name__)
 
 
-class Part(msgspec.Struct, frozen=True):
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A property of a component, and what it holds."""
 
     id: str
@@ -32,7 +32,7 @@ class Part(msgspec.Struct, frozen=True):
         return self.value is None or isinstance(self.value, wanted)
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One call of a callback, as Dash's script sends it."""
 
     output: str
@@ -40,6 +40,7 @@ class Asked(msgspec.Struct, frozen=True):
     inputs: list[Part]
     state: list[Part] = []
     changedPropIds: list[str] = []
+    parsedChangedPropsIds: list[str | dict[str, str]] = []
 
 
 _ASKED = msgspec.json.Decoder(Asked)

@@ -32,7 +32,7 @@ def register(server: Flask, service: Service, cache: Cache) -> None:
     def go() -> Answer:
         text = request.args.get("q", "").strip()
         named = queries.find(service.store, service.tenant, text, service.now_ns())
-        return redirect(found.target(named) or urls.found_url(text))
+        return redirect(found.target(service, named) or urls.found_url(text))
 
     server.add_url_rule(urls.MAP_DATA, "map_data", map_data)
     server.add_url_rule(urls.GO, "go", go)

@@ -98,18 +98,38 @@ def sentence(calibration: Calibration) -> str:
         return "Nothing could be predicted yet: both halves of the cohort need completed runs."
     if calibration.skill is None:
         return (
-            f"{calibration.predicted} predictions, and the base rate alone was right every time: there was "
+            f"{calibration.predicted:,} predictions, and the base rate alone was right every time: there was "
             "nothing to be better at."
         )
     scores = f"Brier score {calibration.brier:.3f} against {calibration.baseline_brier:.3f}"
     if calibration.skill <= 0:
         return (
-            f"{calibration.predicted} predictions, {scores} for the base rate alone: no better than assuming "
-            f"the average (skill {calibration.skill:.1%})."
+            f"{calibration.predicted:,} predictions, {scores} for the base rate alone: no better than "
+            f"assuming the average (skill {_minus(calibration.skill)})."
         )
     return (
-        f"{calibration.predicted} predictions, {scores} for the base rate alone: the map's are "
+        f"{calibration.predicted:,} predictions, {scores} for the base rate alone: the map's are "
         f"{calibration.skill:.1%} better than assuming the average."
+    )
+
+
+def _minus(skill: float) -> str:
+    return f"{skill:.1%}".replace("-", "−")
+
+
+def agreement(calibration: Calibration) -> str:
+    """Whether what was predicted happened about as often as predicted, in words."""
+    known = [each for each in calibration.reliability if each.support >= MIN_HISTORY]
+    wrong = [
+        each for each in known if not each.wilson_low <= (each.predicted_mean or 0.0) <= each.wilson_high
+    ]
+    if not known:
+        return f"No bin holds {MIN_HISTORY} predictions: too few to say."
+    if not wrong:
+        return f"Yes, as far as these runs tell: in {len(known)} of {len(known)} bins the interval holds it."
+    return (
+        f"Not literally: in {len(wrong)} of the {len(known)} bins with at least {MIN_HISTORY} predictions, "
+        "the interval of what happened does not hold what was predicted."
     )
 
 

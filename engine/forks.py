@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from engine.maps import BehaviourMap
 from engine.paths import MARK, Token
 from engine.runs import Outcome
 from engine.siblings import ALPHA, FORK_GAP_POINTS, MIN_SUPPORT
+from engine.walk import may_become
 
 _SMALLEST_P = 1e-300
 
@@ -144,6 +146,29 @@ def compared(p: float) -> str:
         return f"< {_SMALLEST_P}"
     rounded = (f"{p:.{figures}g}" for figures in range(2, 18))
     return f"= {next(text for text in rounded if (float(text) < ALPHA) == (p < ALPHA))}"
+
+
+def nodes_along(behaviour: BehaviourMap, path: Sequence[Token], open_last: bool) -> list[int]:
+    """The map's nodes along a path, as far as the map holds it.
+
+    An open last token stands at the lowest bucket it may become, as live runs do on the map.
+    """
+    nodes: list[int] = []
+    for place, token in enumerate(path, 1):
+        children = behaviour.children(nodes[-1] if nodes else 0).tolist()
+        below = {str(behaviour.tokens[behaviour.token[child]]): child for child in children}
+        wanted = may_become(token) if open_last and place == len(path) else [str(token)]
+        found = [below[text] for text in wanted if text in below]
+        if not found:
+            break
+        nodes.append(found[0])
+    return nodes
+
+
+def forks_along(behaviour: BehaviourMap, path: Sequence[Token], open_last: bool) -> tuple[Fork, ...]:
+    """The fatal forks that a path takes, earliest first."""
+    nodes = nodes_along(behaviour, path, open_last)
+    return tuple(fork_at(behaviour, node) for node in nodes if behaviour.fork[node])
 
 
 def explain(fork: Fork) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from engine.calibration import Calibration, calibrate
 from engine.conventions import Kind
 from engine.errors import UnknownStepError
+from engine.forks import Fork, forks_along
 from engine.maps import MAX_NODES, BehaviourMap, build
 from engine.paths import BUCKET_TEXTS, clean_name, parse_signature
 from engine.runs import ALL_TIME, Cohort, Outcome, Run, View, Window, is_live
@@ -36,11 +37,18 @@ BOUNDS = Bounds()
 
 
 class Judged(NamedTuple):
-    """A run, its verdict, and the verdict of the next step that was asked about, if any."""
+    """A run, its verdict, and the verdict of the next step that was asked about, if any.
+
+    Attributes
+    ----------
+    forks : tuple of Fork
+        The map's fatal forks on the path that was judged, the step asked about included.
+    """
 
     run: Run
     verdict: Verdict
     asked: Verdict | None = None
+    forks: tuple[Fork, ...] = ()
 
 
 class Example(NamedTuple):
@@ -110,8 +118,9 @@ def judge_run(behaviour: BehaviourMap, run: Run, now_ns: int, step: str | None =
     live = is_live(run.source, run.last_ns, now_ns)
     verdict = judge(behaviour, run, live)
     if step is None:
-        return Judged(run, verdict)
-    return Judged(run, verdict, judge_next(behaviour, run, live, named_step(behaviour, step)))
+        return Judged(run, verdict, None, forks_along(behaviour, verdict.path, live))
+    asked = judge_next(behaviour, run, live, named_step(behaviour, step))
+    return Judged(run, verdict, asked, forks_along(behaviour, asked.path, open_last=True))
 
 
 def load_verdict(
@@ -186,6 +195,12 @@ def examples(
         if wanted(outcome):
             found.append(Example(behaviour.run_ids[member], behaviour.tickets[member], outcome))
     return found
+
+
+def telling_window(store: Store, tenant: str, agent: str, now_ns: int) -> Window:
+    """The default window if the agent has a run in it, else all time."""
+    recent = store.runs(Cohort(tenant, agent, DEFAULT_WINDOW), now_ns, limit=1)
+    return DEFAULT_WINDOW if recent else ALL_TIME
 
 
 class Found(NamedTuple):

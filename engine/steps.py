@@ -85,10 +85,9 @@ def _once(models: Sequence[Placed]) -> list[_Call]:
     """Model spans without those inside another, from which the outer one takes what it lacks."""
     calls: dict[Placed, _Call] = {}
     inner: list[tuple[Placed, Placed]] = []
+    tops: dict[Placed, Placed] = {}
     for found in models:
-        top = found
-        while top.caller is not None and top.caller.reading.kind is Kind.LLM:
-            top = top.caller
+        top = _outermost(found, tops)
         if top is found:
             reading = found.reading
             calls[found] = _Call(
@@ -99,6 +98,18 @@ def _once(models: Sequence[Placed]) -> list[_Call]:
     for top, found in inner:
         calls[top] = _completed(calls[top], found.reading)
     return list(calls.values())
+
+
+def _outermost(found: Placed, tops: dict[Placed, Placed]) -> Placed:
+    """The outermost of the model spans around one; what is found on the way is remembered."""
+    way = []
+    top = found
+    while top not in tops and top.caller is not None and top.caller.reading.kind is Kind.LLM:
+        way.append(top)
+        top = top.caller
+    top = tops.get(top, top)
+    tops.update(dict.fromkeys(way, top))
+    return top
 
 
 def _completed(call: _Call, inner: Reading) -> _Call:
@@ -113,18 +124,29 @@ def _once_across_scopes(calls: list[_Call]) -> list[_Call]:
     """Model calls without those that another library also recorded, in a span around them."""
     if len({call.placed.span.scope for call in calls}) < 2:
         return calls
-    ends: dict[str, dict[str, int]] = {}
+    latest: dict[str, tuple[tuple[int, str], ...]] = {}
     kept = []
     for call in sorted(calls, key=_widest_first):
         span = call.placed.span
         if not call.named or span.end_ns is None:
             kept.append(call)
             continue
-        around = ends.setdefault(call.name, {})
-        if all(scope == span.scope or end_ns < span.end_ns for scope, end_ns in around.items()):
+        around = latest.get(call.name, ())
+        if all(scope == span.scope or end_ns < span.end_ns for end_ns, scope in around):
             kept.append(call)
-        around[span.scope] = max(around.get(span.scope, 0), span.end_ns)
+        latest[call.name] = _latest_two(around, span.end_ns, span.scope)
     return kept
+
+
+def _latest_two(ends: tuple[tuple[int, str], ...], end_ns: int, scope: str) -> tuple[tuple[int, str], ...]:
+    """The latest ends of two scopes, after one more end: of any scope, the latest of another is there.
+
+    >>> _latest_two(((9, "a"), (5, "b")), 7, "c"), _latest_two(((9, "a"), (5, "b")), 4, "a")
+    (((9, 'a'), (7, 'c')), ((9, 'a'), (5, 'b')))
+    """
+    others = [each for each in ends if each[1] != scope]
+    own = max([end_ns, *(each[0] for each in ends if each[1] == scope)])
+    return tuple(sorted([*others, (own, scope)], reverse=True)[:2])
 
 
 def _widest_first(call: _Call) -> tuple[int, int, tuple[int, int, str, str, str]]:

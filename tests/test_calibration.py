@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.calibration import STEPS, Calibration, DepthSkill, calibrate, sentence
+from engine.calibration import STEPS, Calibration, DepthSkill, agreement, calibrate, sentence
 from engine.paths import half
 from engine.statistics import wilson_one
 from tests.reference import Sample
@@ -62,6 +62,19 @@ def test_the_reliability_table_says_what_came_of_like_predictions() -> None:
         0.9: (pytest.approx(0.95), 0.95, 20, *wilson_one(19, 20)),
     }
     assert table[5][2:] == (None, None, 0, 0.0, 1.0)
+
+
+def test_whether_predictions_came_true_is_said_in_words() -> None:
+    good = [*in_half(0, GOOD, success=9, failure=1), *in_half(1, GOOD, success=10)]
+    assert agreement(calibrate(paths_of(good))) == (
+        "Yes, as far as these runs tell: in 2 of 2 bins the interval holds it."
+    )
+    turned = [*in_half(0, BAD, success=10), *in_half(1, BAD, failure=10)]
+    assert agreement(calibrate(paths_of(turned))) == (
+        "Not literally: in 2 of the 2 bins with at least 10 predictions, the interval of what happened does "
+        "not hold what was predicted."
+    )
+    assert agreement(calibrate(paths_of([]))) == "No bin holds 10 predictions: too few to say."
 
 
 def test_a_place_that_nine_runs_reached_is_predicted_by_the_base_rate() -> None:

@@ -202,7 +202,15 @@ def test_run_that_ended_is_judged_without_itself(ask: Any) -> None:
         "fell_most": None,
         "next_steps": [],
         "best_next_step": None,
+        "forks": ask("forks", "desk")["forks"],
     }
+
+
+def test_a_step_that_would_be_a_fatal_fork_is_named_one(ask: Any) -> None:
+    (fork,) = ask("forks", "desk")["forks"]
+    assert fork["path"] == ["llm:m", "tool:find×3-5"]
+    assert ask("run", "r50")["forks"] == [fork]
+    assert ask("run", "r0")["forks"] == []
 
 
 def test_run_in_flight_and_its_next_step(ask: Any) -> None:

@@ -123,7 +123,7 @@ def test_runs_cannot_make_up_their_mind_after_the_first_model_call(support: Beha
 
 
 def test_doomed_run_is_a_likely_failure(store: Store) -> None:
-    run, verdict, _ = judged(store, "live-doomed-0")
+    run, verdict, *_ = judged(store, "live-doomed-0")
     assert len(run.steps) == 5
     assert verdict.path == (LLM, SEARCH_LOOP)
     assert (verdict.verdict, verdict.successes, verdict.support) == ("likely_failure", 5, 50)

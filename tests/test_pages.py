@@ -23,11 +23,14 @@ from dashboard.app import Settings, create_app, find_page, show
 from dashboard.caching import BytesCache
 from dashboard.components import steps
 from dashboard.pages import behaviour as map_page
+from dashboard.pages import found
 from dashboard.pages.home import ASKED, SHOWN
 from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine.builder import Maps, Ready, Request, load
 from engine.errors import ForkmapError
+from engine.ingest.conversation import TIMES
+from engine.queries import Found
 from engine.runs import ALL_TIME, SECOND_NS, Cohort, Outcome, Run, Source, View, Window
 from engine.spans import Span
 from engine.store import Store
@@ -164,7 +167,7 @@ def test_a_map_that_is_not_there_yet_is_waited_for(service: Service) -> None:
 def test_the_headline_says_what_is_wrong_where_how_sure_and_what_next(service: Service) -> None:
     said = text(settled(service, "/map?agent=support-agent").body)
     assert (
-        "Runs go wrong at  tool search_orders ×3-5  as step 2:  12.5% of 24 runs that take it succeed "
+        "Runs go wrong at  tool search_orders ×3-5  after  llm gpt :  12.5% of 24 runs that take it succeed "
         ", against 83.3% of 36 that go another way.  That cost about  17 runs ; this is very unlikely to be "
         "chance, even with 2 branches tested.  Compare  bad-1 , which took it, with  good-1 , which went "
         "another way."
@@ -432,6 +435,7 @@ ODD: tuple[object, ...] = (5, True, 1e99, [], {})
         selecting("x").replace(b"tree", b"node-panel"),
         selecting("x").replace(b'"property": "children"', b'"property": "id"'),
         selecting("x").replace(b'"id": "url"', b'"id": "stamp"'),
+        selecting("x")[:-1] + b', "z": ' + b"[" * 982 + b"]" * 982 + b"}",
     ],
     ids=lambda body: body[:24].decode(errors="replace"),
 )
@@ -472,6 +476,29 @@ def test_a_script_that_is_not_there_is_refused_in_one_line(
 def test_a_pasted_text_leads_to_what_it_names(client: FlaskClient, pasted: str, leads_to: str) -> None:
     answer = client.get("/go", query_string={"q": pasted})
     assert (answer.status_code, answer.headers["Location"]) == (302, leads_to)
+
+
+def test_a_pasted_text_leads_to_runs_of_all_time_where_the_agent_has_no_late_ones() -> None:
+    old = service_of([make_run("r1", "tool:a", age_ns=400 * DAY_NS), make_run("r2", "", age_ns=400 * DAY_NS)])
+    assert found.target(old, Found(("r1",), ())) == "/run?run=r1&window=all"
+    assert found.target(old, Found((), (AGENT,))) == f"/map?agent={AGENT}&window=all"
+    page = settled(old, "/run?run=r1")
+    assert "No run of support-agent completed in this window (last 30 days)." in text(page.body)
+    assert "/run?run=r1&window=all" in links(page.body)
+    assert "completed in this window" not in text(settled(old, "/run?run=r1&window=all").body)
+    old.maps.close()
+
+
+def test_a_run_is_shown_by_a_trace_of_it_too(service: Service) -> None:
+    said = text(settled(service, "/run?run=trace-live-1").body)
+    assert said.startswith("live-1 Copy")
+
+
+def test_a_run_whose_file_told_no_times_says_so() -> None:
+    told = [Span("t", "1", "a", 5), Span("t", "2", "b", 6)]
+    assert steps.assumed(told) == []
+    told[0] = Span("t", "1", "a", 5, attributes={TIMES: "assumed"})
+    assert text(steps.assumed(told)).startswith("The file tells no times.")
 
 
 def test_a_ticket_of_several_runs_lists_them(service: Service) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from dashboard import urls
 from dashboard.commands.importing import Imported
 from engine.calibration import Calibration
-from engine.forks import forks, hotspots
+from engine.forks import Fork, forks, hotspots
 from engine.maps import BehaviourMap, Totals
 from engine.paths import Token
 from engine.queries import Judged
@@ -58,16 +58,7 @@ def findings(map: BehaviourMap) -> Document:
     return {
         "tested": map.tested,
         "impossible": map.impossible,
-        "forks": [
-            {
-                "key": fork.key,
-                "path": _path(fork.path),
-                **_fields(fork, (*_STEP, "sibling_support", "sibling_successes", "sibling_rate")),
-                **_fields(fork, ("p", "q", "runs_lost")),
-                "examples": {"failure": fork.failure, "success": fork.success},
-            }
-            for fork in forks(map)
-        ],
+        "forks": [_fork(fork) for fork in forks(map)],
         "hotspots": [
             {
                 "key": spot.key,
@@ -78,6 +69,16 @@ def findings(map: BehaviourMap) -> Document:
             }
             for spot in hotspots(map)
         ],
+    }
+
+
+def _fork(fork: Fork) -> Document:
+    return {
+        "key": fork.key,
+        "path": _path(fork.path),
+        **_fields(fork, (*_STEP, "sibling_support", "sibling_successes", "sibling_rate")),
+        **_fields(fork, ("p", "q", "runs_lost")),
+        "examples": {"failure": fork.failure, "success": fork.success},
     }
 
 
@@ -99,6 +100,7 @@ def run(judged: Judged) -> Document:
         "fell_most": verdict.fell_most,
         "next_steps": [_fields(each, ("signature", *_STEP)) for each in verdict.next_steps],
         "best_next_step": verdict.best_next_step,
+        "forks": [_fork(fork) for fork in judged.forks],
     }
 
 

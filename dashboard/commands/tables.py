@@ -117,7 +117,8 @@ def findings(map: BehaviourMap) -> RenderableType:
             shown(f"\n{_path(fork.path)}", style="bold red"),
             shown(f"  {explain(fork)}"),
             shown(
-                f"  It cost {fork.runs_lost:.0f} runs; {words.certainty(fork.q, map.tested)}. {_examples(fork)}"
+                f"  It cost {fork.runs_lost:.0f} runs; {words.certainty(fork.q, map.tested)}. "
+                f"{_examples(fork)}"
             ),
         ]
     spots = hotspots(map)

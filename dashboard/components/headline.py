@@ -25,7 +25,6 @@ def headline(
 
 def _wrong(behaviour: BehaviourMap, forks: Sequence[Fork], look: Look) -> list[Any]:
     worst = forks[0]
-    step = len(worst.path)
     more = (
         f" {words.count(len(forks) - 1, 'more fatal fork')} {'is' if len(forks) == 2 else 'are'} listed."
         if forks[1:]
@@ -34,7 +33,8 @@ def _wrong(behaviour: BehaviourMap, forks: Sequence[Fork], look: Look) -> list[A
     return [
         "Runs may go wrong at " if worst.q >= words.LIKELY_CHANCE else "Runs go wrong at ",
         tokens.step(worst.path[-1]),
-        f" as step {step}: ",
+        *_after(worst),
+        ": ",
         html.B(f"{words.percent(worst.rate)} of {worst.support:,} runs that take it succeed"),
         f", against {words.percent(worst.sibling_rate)} of {worst.sibling_support:,} that go another way. ",
         "That cost about ",
@@ -43,6 +43,10 @@ def _wrong(behaviour: BehaviourMap, forks: Sequence[Fork], look: Look) -> list[A
         *_examples(worst, look),
         more,
     ]
+
+
+def _after(fork: Fork) -> list[Any]:
+    return [" after ", tokens.step(fork.path[-2])] if fork.path[1:] else [" as the first step"]
 
 
 def _examples(fork: Fork, look: Look) -> list[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dash import dcc, html
 from dash.development.base_component import Component
 
@@ -9,6 +11,7 @@ from dashboard import ids, urls
 from dashboard.components import words
 from dashboard.components.access import aria, data
 from dashboard.urls import Look
+from engine.keys import Caller
 
 POLL_MS = 300
 """How often a page that waits asks again."""
@@ -72,6 +75,17 @@ def navigation(path: str, look: Look, agent: str) -> Component:
 def _link(text: str, href: str, chosen: bool) -> Component:
     link = dcc.Link(text, href=href, className="on" if chosen else "")
     return html.Span(link, **(aria(current="page") if chosen else {}))
+
+
+def footer(now_ns: int, frozen: bool, caller: Caller) -> Any:
+    """What time it is, and who is signed in, if anybody is."""
+    if not caller.name:
+        return clock(now_ns, frozen)
+    leave = html.Form(
+        html.Button("Sign out", type="submit", className="link"), action=urls.SIGN_OUT, method="post"
+    )
+    who = f"{caller.name}, {caller.role} key of {caller.tenant}"
+    return [clock(now_ns, frozen), html.Span(words.quoted(who), className="who"), leave]
 
 
 def clock(now_ns: int, frozen: bool) -> str:

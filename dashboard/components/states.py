@@ -11,7 +11,6 @@ from dash.development.base_component import Component
 from dashboard import urls
 from dashboard.components import words
 from dashboard.components.access import aria
-from dashboard.urls import Look
 from engine.builder import Failed
 from engine.errors import UnknownAgentError
 from engine.queries import Found
@@ -43,7 +42,7 @@ def absent(agent: str, answer: Failed) -> Component:
     return message("This could not be built", answer.sentence)
 
 
-def notice(text: str) -> Component:
+def notice(text: Any) -> Component:
     """A remark above the page."""
     return html.P(text, className="notice", role="note")
 
@@ -76,10 +75,8 @@ def first_use() -> Component:
 
 def nothing_found(text: str, alike: Found) -> Component:
     """A text that names nothing: what was searched, and what is like it."""
-    runs = [html.Li(dcc.Link(run_id, href=urls.run_url(Look(run=run_id)))) for run_id in alike.run_ids]
-    agents = [
-        html.Li(dcc.Link(f"agent {name}", href=urls.map_url(Look(agent=name)))) for name in alike.agents
-    ]
+    runs = [html.Li(html.A(run_id, href=urls.go_url(run_id))) for run_id in alike.run_ids]
+    agents = [html.Li(html.A(f"agent {name}", href=urls.go_url(name))) for name in alike.agents]
     near = [html.H2("Names like it"), html.Ul([*runs, *agents], className="found")]
     return html.Section(
         [

@@ -11,6 +11,7 @@ from dash import html
 from dash.development.base_component import Component
 
 from dashboard.components import tokens, words
+from engine.ingest.conversation import TIMES
 from engine.runs import Run, Step
 from engine.spans import Span
 
@@ -58,6 +59,14 @@ def steps(run: Run) -> Component:
     )
     more = len(run.steps) - len(shown)
     return html.Div([table, html.P(f"and {more:,} more.", className="dim")]) if more else table
+
+
+def assumed(sent: Sequence[Span]) -> list[Component]:
+    """A remark if what was imported told no times."""
+    if not any(span.attributes.get(TIMES) for span in sent):
+        return []
+    text = "The file tells no times. Those below are assumed, one second a message: only their order is real."
+    return [html.P(text, className="dim")]
 
 
 def _step(place: int, step: Step, zero_ns: int) -> Component:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dash import dcc, html
 from dash.development.base_component import Component
 
@@ -12,11 +10,10 @@ from dashboard.components import rates, tokens, words
 from dashboard.components.access import aria
 from dashboard.components.rates import Rate
 from dashboard.urls import Look
+from engine.forks import nodes_along
 from engine.history import MIN_HISTORY
 from engine.maps import BehaviourMap
-from engine.paths import Token
-from engine.verdicts import MIN_BEST_STEP, NextStep, Odds, Verdict
-from engine.walk import may_become
+from engine.verdicts import MIN_BEST_STEP, Odds, Verdict
 
 NAMES = {
     "insufficient_history": "Insufficient history",
@@ -37,7 +34,7 @@ FORKS = 3
 
 def banner(verdict: Verdict, behaviour: BehaviourMap, look: Look) -> Component:
     """The verdict and its sentence, and the fatal forks of the map that its path took."""
-    forks = [node for node in on_map(behaviour, verdict.path, verdict.live) if behaviour.fork[node]]
+    forks = [node for node in nodes_along(behaviour, verdict.path, verdict.live) if behaviour.fork[node]]
     return html.Section(
         [
             html.H2(NAMES[verdict.verdict]),
@@ -52,7 +49,7 @@ def banner(verdict: Verdict, behaviour: BehaviourMap, look: Look) -> Component:
 def asked(verdict: Verdict, behaviour: BehaviourMap, look: Look) -> Component:
     """The verdict on a step that was asked about, and whether that step is a fatal fork of the map."""
     step = tokens.signature(verdict.path[-1].signature) if verdict.path else "the step"
-    nodes = on_map(behaviour, verdict.path, open_last=True)
+    nodes = nodes_along(behaviour, verdict.path, open_last=True)
     reached = len(nodes) == len(verdict.path) > 0
     last = [node for node in nodes[-1:] if reached and behaviour.fork[node]]
     return html.Section(
@@ -70,23 +67,6 @@ def _colour(verdict: Verdict, forked: bool) -> str:
     if forked and verdict.verdict == "on_track":
         return "verdict-forked"
     return f"verdict-{verdict.verdict.replace('_', '-')}"
-
-
-def on_map(behaviour: BehaviourMap, path: Sequence[Token], open_last: bool) -> list[int]:
-    """The map's nodes along a path, as far as the map holds it.
-
-    An open last token stands at the lowest bucket it may become, as live runs do on the map.
-    """
-    nodes: list[int] = []
-    for place, token in enumerate(path, 1):
-        children = behaviour.children(nodes[-1] if nodes else 0).tolist()
-        below = {str(behaviour.tokens[behaviour.token[child]]): child for child in children}
-        wanted = may_become(token) if open_last and place == len(path) else [str(token)]
-        found = [below[text] for text in wanted if text in below]
-        if not found:
-            break
-        nodes.append(found[0])
-    return nodes
 
 
 def _forked(behaviour: BehaviourMap, node: int, look: Look) -> Component:
@@ -138,7 +118,7 @@ def fall_in_words(verdict: Verdict) -> str:
     A fall counts between two depths that each have at least 10 other runs.
     """
     if verdict.fell_most is None:
-        return f"Nowhere along this path did the odds fall (between steps with at least {MIN_HISTORY} runs)."
+        return f"As far as at least {MIN_HISTORY} other runs went, the odds fell from no step to the next."
     before, after = verdict.depths[verdict.fell_most - 2], verdict.depths[verdict.fell_most - 1]
     return (
         f"The odds fell most at step {verdict.fell_most}, {words.bare(after.token)}: from "
@@ -157,7 +137,7 @@ def next_steps(verdict: Verdict) -> Component:
             each.successes,
             each.low,
             each.high,
-            _praise(verdict, each) if each.signature == verdict.best_next_step else "",
+            words.praise(each.high, verdict.base_rate) if each.signature == verdict.best_next_step else "",
             good=True,
         )
         for each in verdict.next_steps
@@ -170,8 +150,3 @@ def next_steps(verdict: Verdict) -> Component:
     more = f" with at least {MIN_BEST_STEP} runs." if verdict.best_next_step else f" {MIN_BEST_STEP} runs."
     table = rates.table(lines, verdict.base_rate, "What runs that came this far did next", label="Next step")
     return html.Div([table, html.P(why + more, className="dim small")])
-
-
-def _praise(verdict: Verdict, step: NextStep) -> str:
-    """What the best next step is called; below the base rate it deserves no better word."""
-    return "least bad" if step.high < (verdict.base_rate or 0.0) else "best next step"

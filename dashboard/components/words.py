@@ -103,6 +103,15 @@ def certainty(q: float, tested: int) -> str:
     return f"this may be chance: {among}, about {100 * q:.0f}% of findings like it would be"
 
 
+def praise(high: float, base_rate: float | None) -> str:
+    """What the best next step is called; wholly below the base rate it deserves no better word.
+
+    >>> praise(0.3, 0.5), praise(0.6, 0.5)
+    ('least bad', 'best next step')
+    """
+    return "least bad" if high < (base_rate or 0.0) else "best next step"
+
+
 def utc(time_ns: int) -> str:
     """A time in UTC, to the second.
 

@@ -102,9 +102,17 @@ def _no_runs(look: Look, behaviour: BehaviourMap) -> Component:
 
 
 def _overview(source: str, key: str) -> Component:
-    about = "column = step · height = share of runs · colour = 95% interval against the base rate"
-    head = html.Div([html.H2("Overview"), html.Span(about, className="dim")], className="card-head")
+    about = "column = step · height = share of runs · colour = 95% interval against the base rate:"
+    shades = {"below": range(-3, 0), "undecided": range(1), "above": range(1, 4)}
+    legend = html.Span(
+        [html.Span([*map(_shade, tones), word]) for word, tones in shades.items()], className="legend"
+    )
+    head = html.Div([html.H2("Overview"), html.Span(about, className="dim"), legend], className="card-head")
     return html.Section([head, Icicle(id=ids.ICICLE, src=source, selected=key)], className="card")
+
+
+def _shade(tone: int) -> Component:
+    return html.I(className="swatch", style={"--tone": f"var(--area{tone})"})
 
 
 def _tree(source: str, key: str, look: Look) -> Component:

@@ -10,7 +10,7 @@ from dashboard.components import charts, choices, states, words
 from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine.builder import Failed, Ready
-from engine.calibration import BINS, STEPS, Calibration, DepthSkill, Reliability, sentence
+from engine.calibration import BINS, STEPS, Calibration, DepthSkill, Reliability, agreement, sentence
 
 
 def layout(service: Service, look: Look) -> Page:
@@ -58,13 +58,20 @@ _HOW = (
 )
 
 
+_INTERVALS = (
+    "Points on the dashed line are predictions that came true as often as they said. One run is predicted "
+    f"up to {len(STEPS)} times, so the intervals are narrower than independent runs would make them."
+)
+
+
 def _plot(calibration: Calibration) -> Component:
     drawn = figures.themed(figures.reliability, calibration.reliability)
     text = "Observed against predicted success; the table below holds the same figures."
     return html.Section(
         [
             html.H2("Does 70% mean 70%?"),
-            html.P("Points on the dashed line are predictions that came true as often as they said."),
+            html.P(agreement(calibration)),
+            html.P(_INTERVALS, className="dim"),
             charts.chart(drawn, text),
             _bins(calibration.reliability),
         ],

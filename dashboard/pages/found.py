@@ -13,6 +13,7 @@ from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine import queries
 from engine.queries import Found
+from engine.runs import Window
 
 SHOWN = 100
 
@@ -23,7 +24,7 @@ def layout(service: Service, look: Look) -> Page:
     if not found.run_ids and not found.agents:
         return Page("Nothing found", nothing(service, look.q), stamp="none")
     runs = [_run(service, run_id) for run_id in found.run_ids[:SHOWN]]
-    agents = [html.Li(_agent(name)) for name in found.agents]
+    agents = [html.Li(_agent(service, name)) for name in found.agents]
     rest = f"; the latest {SHOWN} are listed" if len(found.run_ids) > SHOWN else ""
     head = f"{words.count(len(found.run_ids), 'run')} named “{words.quoted(look.q)}”{rest}"
     body = html.Section([html.H1(head), html.Ul([*agents, *runs], className="found")], className="card state")
@@ -34,17 +35,19 @@ def register(app: Dash, service: Service) -> None:
     """This page has no callbacks of its own."""
 
 
-def target(found: Found) -> str | None:
-    """The one address that a text leads to, or None if it names several things or nothing.
-
-    >>> target(Found(("r1",), ())), target(Found(("r1", "r2"), ()))
-    ('/run?run=r1', None)
-    """
+def target(service: Service, found: Found) -> str | None:
+    """The one address that a text leads to, or None if it names several things or nothing."""
     if len(found.run_ids) == 1 and not found.agents:
-        return urls.run_url(Look(run=found.run_ids[0]))
+        run = service.store.run(service.tenant, found.run_ids[0])
+        return urls.run_url(Look(run=run.run_id, window=_window(service, run.agent)))
     if len(found.agents) == 1 and not found.run_ids:
-        return urls.map_url(Look(agent=found.agents[0]))
+        agent = found.agents[0]
+        return urls.map_url(Look(agent=agent, window=_window(service, agent)))
     return None
+
+
+def _window(service: Service, agent: str) -> Window:
+    return queries.telling_window(service.store, service.tenant, agent, service.now_ns())
 
 
 def nothing(service: Service, text: str) -> Component:
@@ -56,7 +59,10 @@ def nothing(service: Service, text: str) -> Component:
 def _run(service: Service, run_id: str) -> Component:
     run = service.store.run(service.tenant, run_id)
     now_ns = service.now_ns()
-    about: list[Any] = [evidence.state(run, now_ns), evidence.run_link(run_id, Look())]
+    about: list[Any] = [
+        evidence.state(run, now_ns),
+        evidence.run_link(run_id, Look(window=_window(service, run.agent))),
+    ]
     facts = [run.agent]
     facts += [f"version {run.version}"] if run.version else []
     facts += [f"ticket {run.ticket}"] if run.ticket else []
@@ -65,5 +71,6 @@ def _run(service: Service, run_id: str) -> Component:
     return html.Li(about)
 
 
-def _agent(name: str) -> Component:
-    return dcc.Link(f"the map of {name}", href=urls.map_url(Look(agent=name)))
+def _agent(service: Service, name: str) -> Component:
+    look = Look(agent=name, window=_window(service, name))
+    return dcc.Link(f"the map of {name}", href=urls.map_url(look))

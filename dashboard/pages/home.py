@@ -18,6 +18,8 @@ from engine.statistics import wilson_one
 
 BUILDING, FAILED, NOT_ASKED = "…", "failed", "on its map"
 """What stands in place of a number of fatal forks."""
+DOUBTFUL = " may be chance"
+"""Follows a number of fatal forks none of which is sure."""
 _WHY = {
     BUILDING: "The map is being built",
     FAILED: "The map could not be built: the agent's page tells why",
@@ -75,7 +77,9 @@ def _forks(service: Service, line: AgentLine) -> str:
     """The number of fatal forks if the map is there; asking for it requests it."""
     answer = service.maps.get(_cohort(service, line))
     if isinstance(answer, Ready):
-        return f"{int(answer.value.fork.sum()):,}"
+        found, q = int(answer.value.fork.sum()), answer.value.q[answer.value.fork]
+        doubtful = found > 0 and not (q < words.LIKELY_CHANCE).any()
+        return f"{found:,}{DOUBTFUL if doubtful else ''}"
     return FAILED if isinstance(answer, Failed) else BUILDING
 
 
@@ -105,4 +109,7 @@ def _row(line: AgentLine, forks: str, now_ns: int) -> Component:
 def _found(forks: str) -> Component:
     if forks in _WHY:
         return html.Span(forks, title=_WHY[forks], className="dim")
-    return html.Span(forks, className="dim" if forks == "0" else "badge badge-fork")
+    count = forks.removesuffix(DOUBTFUL)
+    if count != forks:
+        return html.Span(count, className="badge badge-fork maybe", title="May be chance: read their q")
+    return html.Span(count, className="dim" if count == "0" else "badge badge-fork")

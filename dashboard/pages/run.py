@@ -15,16 +15,17 @@ from dashboard.urls import Look
 from engine import queries
 from engine.builder import Failed, Ready
 from engine.errors import UnknownRunError, UnknownStepError
+from engine.forks import nodes_along
 from engine.maps import BehaviourMap
 from engine.queries import Judged
-from engine.runs import LIVE_NS, SECOND_NS, Run, is_live
+from engine.runs import ALL_TIME, LIVE_NS, SECOND_NS, Run, is_live
 
 
 def layout(service: Service, look: Look) -> Page:
     """The run, judged by its agent's map as soon as that is built."""
     title = f"{look.run} · run"
     try:
-        run = service.store.run(service.tenant, look.run)
+        run = _named(service, look.run)
     except UnknownRunError:
         alike = queries.near(service.store, service.tenant, look.run, service.now_ns())
         return Page("No such run", states.nothing_found(look.run, alike), stamp="unknown")
@@ -42,14 +43,38 @@ def layout(service: Service, look: Look) -> Page:
         [
             _head(run, look, now_ns),
             *[states.notice(text) for text in (look.complaint, complaint) if text],
+            *_wider(judged, look),
             verdict.banner(judged.verdict, answer.value, look),
             *([verdict.asked(judged.asked, answer.value, look)] if judged.asked else []),
             html.Div([_odds(judged, answer.value, look), _next(judged, look)], className="columns"),
-            html.Section([html.H2("Steps"), steps.steps(run), steps.spans(sent)], className="card"),
+            html.Section(
+                [html.H2("Steps"), *steps.assumed(sent), steps.steps(run), steps.spans(sent)],
+                className="card",
+            ),
         ],
         className="run-page",
     )
     return Page(title, body, stamp=str(answer.built_ns), agent=run.agent)
+
+
+def _named(service: Service, text: str) -> Run:
+    """The run of that id, else the one that the text names otherwise: by a trace, or a ticket."""
+    try:
+        return service.store.run(service.tenant, text)
+    except UnknownRunError:
+        run_ids = queries.find(service.store, service.tenant, text, service.now_ns()).run_ids
+        if len(run_ids) != 1:
+            raise
+        return service.store.run(service.tenant, run_ids[0])
+
+
+def _wider(judged: Judged, look: Look) -> list[Component]:
+    """The way to a judgement where the window holds no run to judge by."""
+    if judged.verdict.base_rate is not None or look.window == ALL_TIME:
+        return []
+    none = f"No run of {judged.run.agent} completed in this window ({words.window(look.window)}). "
+    href = urls.run_url(look._replace(window=ALL_TIME))
+    return [states.notice([none, dcc.Link("Judge it by the runs of all time", href=href), "."])]
 
 
 def _judged(behaviour: BehaviourMap, run: Run, now_ns: int, look: Look) -> tuple[Judged, str]:
@@ -115,7 +140,7 @@ def _odds(judged: Judged, behaviour: BehaviourMap, look: Look) -> Component:
 
 def map_link(judged: Judged, behaviour: BehaviourMap, look: Look) -> str:
     """The map at the deepest node of the run's path that the map holds."""
-    nodes = verdict.on_map(behaviour, judged.verdict.path, judged.verdict.live)
+    nodes = nodes_along(behaviour, judged.verdict.path, judged.verdict.live)
     key = behaviour.key_text(nodes[-1] if nodes else 0)
     return urls.map_url(Look(agent=judged.run.agent, window=look.window, node=key))
 
