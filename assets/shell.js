@@ -118,6 +118,19 @@
 
   const ACTIONS = { theme: changeTheme, keys: showKeys, find: showFind };
 
+  /* ---- who is signed out by now ------------------------------------------------------------ */
+
+  /** Whatever a page asks for and has no key for any more leads to the sign-in, and from there back. */
+  const ask = window.fetch;
+  window.fetch = async (...asked) => {
+    const answer = await ask.apply(window, asked);
+    if (answer.status === 401) {
+      const here = window.location.pathname + window.location.search;
+      window.location.assign(`/signin?next=${encodeURIComponent(here)}`);
+    }
+    return answer;
+  };
+
   /* ---- events ------------------------------------------------------------------------------ */
 
   const isTyping = (element) => element.matches("input, textarea, select, [contenteditable]");

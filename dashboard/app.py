@@ -23,7 +23,7 @@ from dashboard.auth.gate import Gate
 from dashboard.auth.visits import NO_PROXY, Proxy
 from dashboard.caching import BytesCache
 from dashboard.components import charts, states, words
-from dashboard.components.shell import clock, navigation, shell
+from dashboard.components.shell import footer, navigation, shell
 from dashboard.pages import behaviour, calibration, found, home, run
 from dashboard.service import Page, Service
 from engine.builder import TTL_S, Maps, load
@@ -174,7 +174,7 @@ def show(
     if fresh == stamp:
         return (*[no_update] * 5, not page.waiting)
     place = navigation(path, look, page.agent)
-    clock_text = clock(service.now_ns(), service.frozen)
+    clock_text = footer(service.now_ns(), service.frozen, service.caller())
     return page.body, place, clock_text, f"{words.quoted(page.title)} · Forkmap", fresh, not page.waiting
 
 

@@ -24,6 +24,7 @@ _PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 {% if again %}<meta http-equiv="refresh" content="0; url={{ again }}">{% endif %}
 <title>Sign in · Forkmap</title>
+<link rel="icon" href="/_favicon.ico">
 <script src="/assets/theme.js"></script>
 <link rel="stylesheet" href="/assets/theme.css">
 <link rel="stylesheet" href="/assets/app.css">
@@ -37,6 +38,7 @@ _PAGE = """<!DOCTYPE html>
 <h1>Sign in</h1>
 <p class="dim" id="how">With a key of your team: whoever runs this server makes one with
 <code>forkmap keys create --role read</code>.</p>
+<input type="text" name="username" autocomplete="username" value="Forkmap" hidden>
 <label for="key">Key</label>
 <input id="key" name="key" type="password" autocomplete="current-password" spellcheck="false"
  required autofocus placeholder="fmk_…"
