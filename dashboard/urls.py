@@ -6,6 +6,7 @@
     /map?agent=A&window=all&view=tools&node=KEY
     /run?run=ID&window=all&next=SIGNATURE
     /calibration?agent=A&window=all
+    /rules?agent=A&rules=TEXT               rules for outcomes, and what others would change
     /go?q=TEXT                              a pasted run, trace, ticket or agent
     /found?q=TEXT                           what that text names, when it is not one thing
     /data/map?agent=A&...&built=NS          columns of a built map, as JSON
@@ -30,11 +31,18 @@ HOME = "/"
 MAP = "/map"
 RUN = "/run"
 CALIBRATION = "/calibration"
+RULES = "/rules"
+SAY_OUTCOME = "/run/outcome"
+"""Where a run's page sends what a person says of it."""
+SAVE_RULES = "/rules/save"
 GO = "/go"
 FOUND = "/found"
 MAP_DATA = "/data/map"
 API = "/api/v1/"
 """Under it programs ask."""
+API_AGENTS = "/api/v1/agents"
+API_RUN = "/api/v1/runs/<path:run_id>"
+API_OUTCOME = "/api/v1/runs/<path:run_id>/outcome"
 OTLP = "/v1/"
 """Under it exporters send."""
 SIGN_IN = "/signin"
@@ -55,6 +63,8 @@ class Look(NamedTuple):
     ----------
     node : str
         Stable key of the selected node, "" for none.
+    rules : str or None
+        Rules for outcomes to try, None for those that are set.
     complaint : str
         What of the URL could not be read, "" if all of it.
     """
@@ -66,6 +76,7 @@ class Look(NamedTuple):
     run: str = ""
     next: str = ""
     q: str = ""
+    rules: str | None = None
     complaint: str = ""
 
     def cohort(self, tenant: str) -> Cohort:
@@ -91,6 +102,7 @@ def parse(search: str | None) -> Look:
         run=found.get("run", ""),
         next=found.get("next", ""),
         q=found.get("q", ""),
+        rules=found.get("rules"),
         complaint=complaint,
     )
 
@@ -181,6 +193,16 @@ def calibration_url(look: Look) -> str:
     '/calibration?agent=a&window=all'
     """
     return _url(CALIBRATION, look, "agent")
+
+
+def rules_url(agent: str, rules: str | None = None) -> str:
+    """The rules of an agent, or others that are tried.
+
+    >>> rules_url("a"), rules_url("a", "b -> success")
+    ('/rules?agent=a', '/rules?agent=a&rules=b+-%3E+success')
+    """
+    tried = {} if rules is None else {"rules": rules}
+    return f"{RULES}?{urlencode({'agent': agent} | tried)}"
 
 
 def go_url(text: str) -> str:

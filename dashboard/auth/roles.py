@@ -40,6 +40,8 @@ def needed(rule: str | None, method: str) -> Role | None:
     (<Role.INGEST: 'ingest'>, <Role.READ: 'read'>)
     """
     match method, rule or "":
+        case "PUT" | "DELETE", urls.API_OUTCOME:
+            return Role.INGEST
         case _, route if route in OPEN:
             return None
         case "GET" | "HEAD", route if route in PAGES | PARTS or route.startswith(urls.API):
