@@ -2,6 +2,7 @@
 
 VENV := .venv
 PEERS := benchmarks/.peers
+SERVERS := benchmarks/.servers
 BIN := $(VENV)/bin
 PYTHON ?=
 ARGS ?=
@@ -35,9 +36,10 @@ format: $(VENV)/develop.stamp
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/develop.stamp $(PEERS)/peers.stamp
+bench: $(VENV)/develop.stamp $(PEERS)/peers.stamp $(SERVERS)/servers.stamp
 	$(BIN)/python -m benchmarks.map_build --peers $(PEERS)/bin/python
 	$(BIN)/python -m benchmarks.ingest
+	$(BIN)/python -m benchmarks.http_ingest --peers $(SERVERS)/bin
 	$(BIN)/python -m benchmarks.cohort_read
 
 wheel: $(VENV)/develop.stamp
@@ -67,6 +69,12 @@ $(PEERS)/peers.stamp: benchmarks/peers.txt
 
 $(VENV)/javascript.stamp: tests/js/package-lock.json | $(BIN)/python
 	@.ci/javascript
+	@touch $@
+
+$(SERVERS)/servers.stamp: benchmarks/servers.txt
+	@echo "Setting up $(SERVERS) for the servers measured against ..."
+	@.ci/venv $(SERVERS) $(PYTHON)
+	@$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/servers.txt
 	@touch $@
 
 $(VENV)/browser.stamp: $(VENV)/develop.stamp
