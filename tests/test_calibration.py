@@ -67,7 +67,7 @@ def test_the_reliability_table_says_what_came_of_like_predictions() -> None:
 def test_whether_predictions_came_true_is_said_in_words() -> None:
     good = [*in_half(0, GOOD, success=9, failure=1), *in_half(1, GOOD, success=10)]
     assert agreement(calibrate(paths_of(good))) == (
-        "Yes, as far as these runs tell: in 2 of 2 bins the interval holds it."
+        "Yes, as far as these runs tell: in 1 of 1 bins the interval holds it."
     )
     turned = [*in_half(0, BAD, success=10), *in_half(1, BAD, failure=10)]
     assert agreement(calibrate(paths_of(turned))) == (

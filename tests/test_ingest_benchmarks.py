@@ -58,6 +58,7 @@ def test_a_tau_bench_run(tmp_path: Path) -> None:
         "gen_ai.agent.version": "model-a",
         "forkmap.ticket": "7",
         "session.outcome": "success",
+        "forkmap.times": "assumed",
     }
     assert spans[1].attributes == {
         "gen_ai.operation.name": "chat",
