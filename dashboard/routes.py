@@ -41,7 +41,8 @@ def register(server: Flask, service: Service, cache: Cache) -> None:
 def column_response(address: str, behaviour: BehaviourMap, cache: Cache) -> Response:
     """The columns as gzipped JSON, compressed once; their tag is the identity of the build."""
     response = Response(mimetype="application/json")
-    response.set_etag(blake2b(address.encode(), digest_size=12).hexdigest())
+    build = f"{behaviour.cohort.tenant}:{address}"
+    response.set_etag(blake2b(build.encode(), digest_size=12).hexdigest())
     response.headers["Cache-Control"] = "private, no-cache"
     response.headers["Vary"] = "Accept-Encoding"
     response.make_conditional(request)
