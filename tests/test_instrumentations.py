@@ -86,7 +86,7 @@ def model() -> Iterator[str]:
 def test_its_conversations_become_runs(program: str, server: Server, model: str) -> None:
     settings = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": server.address,
-        "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{server.keys[program]}",
+        "OTEL_EXPORTER_OTLP_HEADERS": f"x-api-key={server.keys[program]}",
         "OPENAI_BASE_URL": model,
         "OPENAI_API_KEY": "none",
     }
