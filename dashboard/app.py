@@ -16,7 +16,7 @@ from dash import ClientsideFunction, Dash, Input, Output, State, html, no_update
 from flask import Flask
 from waitress import serve as listen
 
-from dashboard import api, callbacks, ids, routes, security, urls
+from dashboard import api, callbacks, forms, ids, routes, security, urls
 from dashboard.api import intake
 from dashboard.auth import gate, signin
 from dashboard.auth.gate import Gate
@@ -24,7 +24,7 @@ from dashboard.auth.visits import NO_PROXY, Proxy
 from dashboard.caching import BytesCache
 from dashboard.components import charts, states, words
 from dashboard.components.shell import footer, navigation, shell
-from dashboard.pages import behaviour, calibration, found, home, run
+from dashboard.pages import behaviour, calibration, found, home, rules, run
 from dashboard.service import Page, Service
 from engine.builder import TTL_S, Maps, load
 from engine.errors import ForkmapError
@@ -50,6 +50,7 @@ PAGES: dict[str, PageModule] = {
     urls.RUN: run,
     urls.CALIBRATION: calibration,
     urls.FOUND: found,
+    urls.RULES: rules,
 }
 
 INDEX = """<!DOCTYPE html>
@@ -125,6 +126,7 @@ def create_app(store: Store, settings: Settings = DEFAULTS) -> Dash:
     _register(app, service)
     routes.register(server, service, cache)
     signin.register(server, door)
+    forms.register(server, service)
     api.register(server, service)
     security.harden(app)
     callbacks.guard(app)

@@ -15,6 +15,7 @@ CLOCK: Final = "clock"
 THEME: Final = "theme"
 
 NEXT: Final = "next-step"
+RULES: Final = "rules"
 
 TREE: Final = "tree"
 ICICLE: Final = "icicle"

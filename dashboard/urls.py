@@ -92,7 +92,7 @@ def parse(search: str | None) -> Look:
     >>> parse("?agent=a&from=yesterday").complaint
     'from=yesterday is no RFC 3339 date or time; the last 30 days are shown.'
     """
-    found = {key: values[-1] for key, values in parse_qs((search or "").lstrip("?")).items()}
+    found = {key: values[-1] for key, values in parse_qs((search or "").lstrip("?"), True).items()}
     window, complaint = _window(found)
     return Look(
         agent=found.get("agent", ""),

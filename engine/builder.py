@@ -156,9 +156,10 @@ class Maps:
         self._wake = threading.Condition()
         self._queue: deque[str] = deque()
         self._wanted: dict[str, Request] = {}
+        self._again: set[str] = set()
         self._failed: dict[str, tuple[int, Failed]] = {}
         self._memo: dict[str, Ready[Any]] = {}
-        self._kept: set[str] = set()
+        self._kept: dict[str, Request] = {}
         self._counted = erasures()
         self._closed = False
         self._threads: list[threading.Thread] = []
@@ -170,6 +171,21 @@ class Maps:
     def calibration(self, cohort: Cohort) -> Answer[Calibration]:
         """The cohort's calibration, likewise."""
         return self._answer(Request("calibration", cohort))
+
+    def renew(self, tenant: str, agent: str) -> None:
+        """Request what was asked for of an agent anew, however fresh: its runs have changed.
+
+        Until it is built the old value is served, marked stale; what is being built is built again.
+        """
+        with self._wake:
+            known = {key: request for key, request in self._kept.items() if key in self._memo}
+            for key, request in (known | self._wanted).items():
+                if request.cohort[:2] != (tenant, agent) or self._closed:
+                    continue
+                if key in self._wanted:
+                    self._again.add(key)
+                else:
+                    self._request(key, request)
 
     def close(self) -> None:
         """Stop after the builds that are running; later questions build nothing."""
@@ -185,7 +201,7 @@ class Maps:
         key = self._key(request)
         ready = self._cached(key)
         if ready is not None and not ready.stale:
-            return ready
+            return ready._replace(stale=key in self._wanted)
         with self._wake:
             failed = self._recent_failure(key)
             waiting = key in self._wanted
@@ -203,7 +219,7 @@ class Maps:
         if erasures != self._counted:
             with self._wake:
                 self._counted = erasures
-                forgotten, self._kept, self._memo = self._kept, set(), {}
+                forgotten, self._kept, self._memo = self._kept, {}, {}
             for key in forgotten:
                 self._cache.delete(key)
         return cache_key(request, erasures)
@@ -256,13 +272,16 @@ class Maps:
                     while len(self._failed) > MEMO:
                         del self._failed[next(iter(self._failed))]
                 self._wanted.pop(key, None)
+                if key in self._again and not self._closed:
+                    self._again.remove(key)
+                    self._request(key, request)
 
     def _attempt(self, key: str, request: Request) -> Failed | None:
         """Build one value into the cache; whatever goes wrong is told, never raised."""
         try:
             with self._claim(key) as mine:
                 if mine:
-                    self._keep(key, self._build(request, self._store, self._now_ns()))
+                    self._keep(key, request, self._build(request, self._store, self._now_ns()))
         except ForkmapError as error:
             return Failed(str(error), error.with_traceback(None))
         except Exception as error:  # noqa: BLE001 - told to whoever waits
@@ -273,9 +292,9 @@ class Maps:
             )
         return None
 
-    def _keep(self, key: str, value: object) -> None:
+    def _keep(self, key: str, request: Request, value: object) -> None:
         """Cache a built value; one whose runs were erased meanwhile is under a key nobody asks."""
-        self._kept.add(key)
+        self._kept[key] = request
         stamp = self._wall_ns().to_bytes(8, "big")
         self._cache.set(key, stamp + pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
         if self._erasures() != self._counted:

@@ -17,7 +17,7 @@ from engine.forks import Fork
 from engine.maps import BehaviourMap
 from engine.paths import MARK
 from engine.queries import Example
-from engine.runs import Run, is_live
+from engine.runs import Outcome, Run, is_live
 from engine.siblings import ALPHA, FORK_GAP_POINTS, MIN_SUPPORT
 from engine.statistics import wilson_one
 
@@ -173,6 +173,11 @@ def _fork_example(outcome: str, run_id: str, how: str, look: Look) -> Component:
 def _example(example: Example, look: Look) -> Component:
     ticket = [html.Span(f"ticket {example.ticket}", className="dim clip")] if example.ticket else []
     return html.Li([_pill(words.OUTCOMES[example.outcome]), run_link(example.run_id, look), *ticket])
+
+
+def outcome(ended: Outcome) -> Component:
+    """An outcome as a small coloured word."""
+    return _pill(words.OUTCOMES[ended])
 
 
 def _pill(outcome: str) -> Component:

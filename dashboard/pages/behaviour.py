@@ -87,10 +87,20 @@ def _head(look: Look, behaviour: BehaviourMap) -> Component:
         [
             html.H1(look.agent, title=look.agent, className="clip"),
             html.Span(about, className="dim"),
+            *_rules(look, behaviour),
             html.Div([choices.windows(look, urls.MAP), choices.views(look)], className="switches"),
         ],
         className="page-head",
     )
+
+
+def _rules(look: Look, behaviour: BehaviourMap) -> list[Component]:
+    """The way to rules for outcomes, where not all were declared."""
+    totals = behaviour.totals
+    if not (totals.by_rule or totals.inferred):
+        return []
+    text = "Rules for outcomes" if totals.by_rule else "Write rules for outcomes"
+    return [dcc.Link(text, href=urls.rules_url(look.agent))]
 
 
 def _no_runs(look: Look, behaviour: BehaviourMap) -> Component:

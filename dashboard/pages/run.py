@@ -8,7 +8,7 @@ from dash import Dash, dcc, html
 from dash.development.base_component import Component
 
 from dashboard import figures, ids, urls
-from dashboard.components import charts, choices, evidence, states, steps, tokens, verdict, words
+from dashboard.components import charts, choices, evidence, outcome, states, steps, tokens, verdict, words
 from dashboard.components.access import data
 from dashboard.service import Page, Service
 from dashboard.urls import Look
@@ -16,9 +16,10 @@ from engine import queries
 from engine.builder import Failed, Ready
 from engine.errors import UnknownRunError, UnknownStepError
 from engine.forks import nodes_along
+from engine.keys import Role
 from engine.maps import BehaviourMap
 from engine.queries import Judged
-from engine.runs import ALL_TIME, LIVE_NS, SECOND_NS, Run, is_live
+from engine.runs import ALL_TIME, LIVE_NS, SECOND_NS, Outcome, Run, is_live
 
 
 def layout(service: Service, look: Look) -> Page:
@@ -39,6 +40,11 @@ def layout(service: Service, look: Look) -> Page:
     now_ns = service.now_ns()
     judged, complaint = _judged(answer.value, run, now_ns, look)
     sent = service.store.spans(service.tenant, run.run_id, steps.SHOWN + 1)
+    declared, counted = service.store.declarations(service.tenant, run.run_id), _counted(answer.value, run)
+    follows = counted not in (None, run.outcome)
+    if follows:
+        service.maps.renew(service.tenant, run.agent)
+    may_say = service.caller().may(Role.ADMIN)
     body = html.Div(
         [
             _head(run, look, now_ns),
@@ -46,6 +52,7 @@ def layout(service: Service, look: Look) -> Page:
             *_wider(judged, look),
             verdict.banner(judged.verdict, answer.value, look),
             *([verdict.asked(judged.asked, answer.value, look)] if judged.asked else []),
+            outcome.card(run, declared, counted, look, now_ns, may_say),
             html.Div([_odds(judged, answer.value, look), _next(judged, look)], className="columns"),
             html.Section(
                 [html.H2("Steps"), *steps.assumed(sent), steps.steps(run), steps.spans(sent)],
@@ -54,7 +61,14 @@ def layout(service: Service, look: Look) -> Page:
         ],
         className="run-page",
     )
-    return Page(title, body, stamp=str(answer.built_ns), agent=run.agent)
+    stamp = f"{answer.built_ns} {run.outcome} {run.said_by} {len(declared)}"
+    return Page(title, body, waiting=follows, stamp=stamp, agent=run.agent)
+
+
+def _counted(behaviour: BehaviourMap, run: Run) -> Outcome | None:
+    """As what the map counts the run, if it does."""
+    member = behaviour.member(run.run_id)
+    return None if member is None else Outcome(int(behaviour.member_outcome[member]))
 
 
 def _named(service: Service, text: str) -> Run:
