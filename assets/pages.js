@@ -25,8 +25,17 @@
     panel.scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
   }
 
+  /* Of the lists' lines the one whose node is selected is the current one. */
+  function markFinding(key) {
+    for (const line of document.querySelectorAll(".finding")) {
+      if (JSON.parse(line.id).node === key) line.setAttribute("aria-current", "true");
+      else line.removeAttribute("aria-current");
+    }
+  }
+
   /* The address bar always names what is looked at; Back is not littered with every step. */
   function rememberNode(key) {
+    markFinding(key);
     const url = new URL(window.location.href);
     if (!key || url.searchParams.get("node") === key) return;
     url.searchParams.set("node", key);

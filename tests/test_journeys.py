@@ -104,6 +104,8 @@ def test_a_click_on_a_fatal_fork_shows_its_evidence(watched: Page, demo_url: str
     expect(panel).to_contain_text("p = 2.2\xa0×\xa010⁻¹⁴")
     expect(watched).to_have_url(re.compile(r"node=[0-9a-f]{16}"))
     expect(watched.get_by_role("row", selected=True)).to_contain_text("search_orders")
+    expect(watched.locator(".finding[aria-current=true]")).to_have_count(1)
+    expect(watched.locator(".finding.fork").first).to_have_attribute("aria-current", "true")
     panel.locator("a.run-id").first.click()
     expect(watched.locator(".verdict")).to_be_visible()
 

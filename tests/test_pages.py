@@ -348,7 +348,7 @@ def test_an_unknown_run_says_what_was_searched_and_what_is_near(service: Service
     page = settled(service, "/run?run=live-12")
     assert "Nothing in this store is called  live-12 ." in text(page.body)
     assert "trace ids (with dashes or without)" in text(page.body)
-    assert links(page.body) == ["/run?run=live-1"]
+    assert links(page.body) == ["/go?q=live-1"]
 
 
 # --- calibration and the rest ---------------------------------------------------------------

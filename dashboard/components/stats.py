@@ -12,6 +12,7 @@ from dashboard import ids
 from dashboard.components import words
 from engine.maps import BehaviourMap, Totals
 from engine.paths import MARK, MAX_STEPS, MAX_TOKENS
+from engine.siblings import FORK_GAP_POINTS
 
 
 class Stat(NamedTuple):
@@ -49,7 +50,9 @@ def _value(stat: Stat) -> Any:
 def of_map(behaviour: BehaviourMap, forks: int, hotspots: int) -> list[Stat]:
     """What a map stands on."""
     totals = behaviour.totals
-    impossible = f"{behaviour.impossible:,} could not be fatal" if behaviour.impossible else ""
+    impossible = (
+        f"{behaviour.impossible:,} with siblings under {FORK_GAP_POINTS}%" if behaviour.impossible else ""
+    )
     return [
         Stat(
             words.percent(behaviour.base_rate),

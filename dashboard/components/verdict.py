@@ -37,7 +37,7 @@ def banner(verdict: Verdict, behaviour: BehaviourMap, look: Look) -> Component:
     forks = [node for node in nodes_along(behaviour, verdict.path, verdict.live) if behaviour.fork[node]]
     return html.Section(
         [
-            html.H2(NAMES[verdict.verdict]),
+            html.H2(_name(verdict, bool(forks))),
             html.P(verdict.sentence),
             *(_forked(behaviour, node, look) for node in forks[:FORKS]),
         ],
@@ -52,14 +52,21 @@ def asked(verdict: Verdict, behaviour: BehaviourMap, look: Look) -> Component:
     nodes = nodes_along(behaviour, verdict.path, open_last=True)
     reached = len(nodes) == len(verdict.path) > 0
     last = [node for node in nodes[-1:] if reached and behaviour.fork[node]]
+    forked = any(behaviour.fork[node] for node in nodes)
     return html.Section(
         [
-            html.H3(["If it goes on with ", step, f": {NAMES[verdict.verdict].lower()}"]),
+            html.H3(["If it goes on with ", step, f": {_name(verdict, forked).lower()}"]),
             html.P(verdict.sentence),
             *(_forked(behaviour, node, look) for node in last),
         ],
-        className=f"verdict {_colour(verdict, any(behaviour.fork[node] for node in nodes))}",
+        className=f"verdict {_colour(verdict, forked)}",
     )
+
+
+def _name(verdict: Verdict, forked: bool) -> str:
+    """The verdict; what the odds call on track may have gone through a fatal fork all the same."""
+    name = NAMES[verdict.verdict]
+    return f"{name}, but through a fatal fork" if forked and verdict.verdict == "on_track" else name
 
 
 def _colour(verdict: Verdict, forked: bool) -> str:
