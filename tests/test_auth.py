@@ -159,6 +159,13 @@ def test_who_shows_no_key_is_told_how_in_the_form_that_the_asker_reads(door: Doo
     assert client.get("/api/v1/none").status_code == 401
 
 
+def test_a_form_of_who_is_signed_out_by_now_leads_back_to_its_page(door: Door) -> None:
+    form = {"data": {"run": "bad-1"}, "headers": {"Referer": "http://localhost/run?run=bad-1"}}
+    assert door.client().post("/outcome", **form).location == "/signin?next=%2Frun%3Frun%3Dbad-1"
+    away = {"data": {"run": "bad-1"}, "headers": {"Referer": "//evil.example//evil.example"}}
+    assert door.client().post("/outcome", **away).location == "/signin?next=%2F"
+
+
 def test_a_key_may_come_in_either_header(door: Door) -> None:
     client, key = door.client(), door.keys[Role.READ]
     for headers in ({"Authorization": f"bearer {key}"}, {"X-API-Key": key}):

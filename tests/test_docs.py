@@ -34,6 +34,8 @@ RULES = {
             for name in ("statistics", "paths", "runs", "siblings", "maps", "forks", "history")
         ),
         *(f"engine.{name}" for name in ("verdicts", "calibration", "store", "builder")),
+        "dashboard.auth.failures",
+        "dashboard.auth.sessions",
         "dashboard.theme",
         "dashboard.components.words",
     )

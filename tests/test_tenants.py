@@ -250,7 +250,8 @@ def asked_everything(server: Server, client: FlaskClient) -> Iterator[tuple[str,
             if route.rule == "/signout":
                 continue
             body: dict[str, str] | None = {} if method in ("POST", "PUT") else None
-            with client.open(address(route), method=method, json=body) as answer:
+            answer = client.open(address(route), method=method, json=body)
+            with answer:
                 yield f"{method} {address(route)}", answer
 
 

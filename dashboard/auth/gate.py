@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from flask import Flask, abort, g, redirect, request
 from werkzeug.datastructures import WWWAuthenticate
@@ -26,6 +27,8 @@ from engine.errors import KeyRefusedError, StoreError
 from engine.keys import Caller, Key, Role, split
 from engine.store import Store
 
+FORM = "application/x-www-form-urlencoded"
+"""What a form on a page is sent as; no program sends that."""
 SAFE = ("GET", "HEAD", "OPTIONS")
 """Methods that change nothing."""
 ELSEWHERE = (
@@ -69,6 +72,8 @@ class Gate:
         caller = self.known()
         if caller is None and roles.is_page(rule, request.method, request.path):
             return redirect(urls.sign_in_url(request.full_path.removesuffix("?")))
+        if caller is None and request.mimetype == FORM:
+            return redirect(urls.sign_in_url(_form_page()), 303)
         if caller is None:
             raise needs_key(NEEDED)
         if not caller.may(needed):
@@ -165,6 +170,12 @@ class Gate:
             samesite="Strict",
         )
         return answer
+
+
+def _form_page() -> str:
+    """The page that a form was sent from, as a path of this server."""
+    sent_from = urlsplit(request.referrer or "")
+    return urls.local(sent_from._replace(scheme="", netloc="").geturl())
 
 
 def caller() -> Caller:
