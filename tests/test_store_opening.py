@@ -351,3 +351,18 @@ def test_a_store_this_user_may_not_read_is_told(shown: Path) -> None:
     path.chmod(0o000)
 
     assert as_a_stranger(path) == [f"{path} cannot be read: Permission denied"]
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_file_that_was_removed_or_replaced_while_open_is_told(path: Path, replace: bool) -> None:
+    made(path)
+    store = open_store(path)
+    assert store.find("default", "t1") == ["t1"]
+    path.rename(path.with_name("kept.sqlite"))
+    if replace:
+        made(path)
+    with pytest.raises(StoreError, match="was removed or replaced while it was open: start again"):
+        store.find("default", "t1")
+    with pytest.raises(StoreError, match="was removed or replaced"):
+        store.append("default", SPANS)
+    store.close()

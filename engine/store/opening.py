@@ -179,6 +179,24 @@ def log_bytes(path: Path) -> int:
         return 0
 
 
+def identity(path: Path) -> tuple[int, int] | None:
+    """Which file is at the path now; None if none is."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def check_same(path: Path, opened: tuple[int, int] | None) -> None:
+    """Raise unless the file at the path is still the one that was opened.
+
+    Else what was removed or replaced would be shown, and written to, until the process ends.
+    """
+    if identity(path) != opened:
+        raise StoreError(f"{path} was removed or replaced while it was open: start again to use what is there")
+
+
 def is_writable(path: Path) -> bool:
     """Whether this user may write to the store: to its file and beside it."""
     return os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)

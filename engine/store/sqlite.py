@@ -63,6 +63,7 @@ class SQLiteStore:
         self.read_only = read_only or not opening.is_writable(path)
         self._idle: deque[sqlite3.Connection] = deque()
         self._turns = Turns()
+        self._file = opening.identity(path)
 
     def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
         """See :meth:`engine.store.Store.append`."""
@@ -264,6 +265,7 @@ class SQLiteStore:
     def _transaction(self, begin: Callable[[sqlite3.Connection], object]) -> Iterator[sqlite3.Connection]:
         """A connection of one's own inside a transaction, kept on success and undone on any error."""
         with opening.told(self.path):
+            opening.check_same(self.path, self._file)
             db = self._connection()
             try:
                 begin(db)
