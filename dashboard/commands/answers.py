@@ -57,8 +57,7 @@ def import_files(asked: Namespace) -> int:
     errors = console(stderr=True)
     with _store(asked, create=True) as store, importing.progress_bar(errors, asked.files) as watch:
         done = importing.import_files(store, asked.tenant, asked.files, asked.format, asked.agent, watch)
-    refused = () if asked.json else done.refusals
-    _tell([*map(tables.refusal, refused), *tables.notes(done)])
+    _tell([*map(tables.refusal, done.refusals), *tables.notes(done)])
     _print(asked, documents.imported, tables.imported, done)
     if done.fault or done.unreadable == len(asked.files):
         return CANNOT
@@ -70,8 +69,7 @@ def tell_outcomes(asked: Namespace) -> int:
     with _store(asked) as store:
         done = telling.tell(store, asked.tenant, asked.files, _now_ns(asked, store))
     unnamed = tables.unnamed(done.refused - len(done.refusals))
-    refused = () if asked.json else done.refusals
-    _tell([*map(tables.refusal, refused), *unnamed, *tables.waiting(done.waiting)])
+    _tell([*map(tables.refusal, done.refusals), *unnamed, *tables.waiting(done.waiting)])
     _print(asked, telling.document, telling.table, done)
     if done.unreadable == len(asked.files):
         return CANNOT
