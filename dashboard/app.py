@@ -28,7 +28,7 @@ from dashboard.pages import behaviour, calibration, found, home, rules, run
 from dashboard.service import Page, Service
 from engine.builder import TTL_S, Maps, load
 from engine.errors import ForkmapError
-from engine.ingest.request import LIMITS, Limits
+from engine.ingest.limits import LIMITS, Limits
 from engine.keys import ANYONE, DEFAULT_TENANT
 from engine.queries import BOUNDS, Bounds
 from engine.store import Store

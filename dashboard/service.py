@@ -9,7 +9,7 @@ from typing import NamedTuple
 from dash.development.base_component import Component
 
 from engine.builder import Maps
-from engine.ingest.request import LIMITS, Limits
+from engine.ingest.limits import LIMITS, Limits
 from engine.keys import ANYONE, Caller
 from engine.store import Store
 

@@ -20,6 +20,7 @@ from google.rpc.code_pb2 import Code
 from google.rpc.status_pb2 import Status
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
@@ -31,9 +32,9 @@ from werkzeug.test import TestResponse
 from dashboard.api.intake import AT_ONCE
 from dashboard.app import Settings, create_app
 from engine.errors import BusyStoreError
-from engine.ingest.request import LIMITS, Limits
+from engine.ingest.limits import LIMITS, Limits
 from engine.keys import DEFAULT_TENANT, Role, mint
-from engine.spans import Span
+from engine.spans import Event, Span
 from engine.store import Appended, Store
 from engine.store.sqlite import open_store
 from tests.memory_store import MemoryStore
@@ -185,24 +186,38 @@ def test_many_refusals_are_counted_and_the_first_named(store: Store) -> None:
     )
 
 
-def test_spans_beyond_the_limit_are_refused(store: Store) -> None:
-    answer = post(
-        client_of(store, LIMITS._replace(max_spans=1)), message(two_spans(spanId="0a" * 8)), PROTOBUF
+@pytest.mark.parametrize("content_type", [JSON, PROTOBUF])
+def test_a_request_may_hold_as_many_spans_as_the_limit_and_no_more(store: Store, content_type: str) -> None:
+    body = body_of(two_spans(spanId="0a" * 8), content_type)
+    answer = post(client_of(store, LIMITS._replace(max_spans=1)), body, content_type)
+    assert (answer.status_code, read_as(answer, Status)) == (
+        413,
+        Status(code=Code.RESOURCE_EXHAUSTED, message="the request holds more than 1 spans"),
     )
-    assert read_as(answer, ExportTraceServiceResponse) == partial(
-        1, "1 span was refused (a request may hold 1 spans, and 1 more came)"
-    )
-    assert kept(store) == [EXPECTED]
+    answer = post(client_of(store, LIMITS._replace(max_spans=2)), body, content_type)
+    assert (answer.status_code, len(kept(store))) == (200, 2)
 
 
-def test_attributes_beyond_the_limit_are_left_out(store: Store) -> None:
-    answer = post(client_of(store, LIMITS._replace(max_attributes=2)), message(), PROTOBUF)
+@pytest.mark.parametrize(
+    ("content_type", "where"), [(JSON, "span 1"), (PROTOBUF, "span 1 of scope demo.instrumentation")]
+)
+def test_attributes_and_events_beyond_the_limit_are_left_out(
+    store: Store, content_type: str, where: str
+) -> None:
+    body = body_of(request(events=[{"name": f"event {number}"} for number in range(5)]), content_type)
+    answer = post(client_of(store, LIMITS._replace(max_attributes=2)), body, content_type)
     assert read_as(answer, ExportTraceServiceResponse) == partial(
         0,
-        "every span was kept, but not all of it (span eee19b7ec3c1b174: 3 attributes beyond 2 are left out)",
+        "every span was kept, but not all of it"
+        f" ({where}: 2 attributes beyond the first 2 are left out;"
+        f" {where}: 3 events beyond the first 2 are left out)",
     )
     (span,) = kept(store)
-    assert span.attributes == {"gen_ai.tool.name": "search", "tries": 2}
+    assert span == structs.replace(
+        EXPECTED,
+        attributes={"gen_ai.tool.name": "search", "tries": 2, "otel.status_description": "timed out"},
+        events=(Event("event 0"), Event("event 1")),
+    )
 
 
 @pytest.mark.parametrize("coding", CODINGS)
@@ -220,6 +235,8 @@ def test_a_body_may_be_as_long_as_the_limit_and_no_longer(store: Store, coding: 
 
 
 BOMB = gzip.compress(bytes(64 << 20))
+EMPTY_PARTS = gzip.compress(b"\x0a\x00" * 8_000_000)
+"""Eight million resources without a span, in 16 kB."""
 
 REFUSED: Sequence[tuple[str, str, bytes, int, str]] = [
     (PROTOBUF, "identity", b"\xff" * 20, 400, "not protobuf: a length that does not end"),
@@ -232,6 +249,8 @@ REFUSED: Sequence[tuple[str, str, bytes, int, str]] = [
     (PROTOBUF, "gzip", gzip.compress(message())[:-9], 400, "the compressed body is cut off"),
     (PROTOBUF, "deflate", zlib.compress(b"") + b"more", 400, "something follows the compressed body"),
     (PROTOBUF, "gzip", BOMB, 413, "the body holds more than 16777216 bytes"),
+    (PROTOBUF, "gzip", EMPTY_PARTS, 413, "the request has more than 100100 parts"),
+    (JSON, "gzip", gzip.compress(b"[" * 8_000_000), 400, "nested too deeply"),
     (JSON, "br", b"{}", 415, "the content encoding 'br' is none of identity, gzip, deflate"),
 ]
 
@@ -403,6 +422,7 @@ codings = st.sampled_from(("identity", "gzip", "deflate"))
 @thorough
 @given(body=st.binary(max_size=300), content_type=content_types, coding=codings)
 @example(body=b"[" * 90_000, content_type=JSON, coding="identity")
+@example(body=b"\x0a\x04\x12\x02\x12\x00" * 15_000, content_type=PROTOBUF, coding="identity")
 @example(body=b"\x0a\x00" * 40_000, content_type=PROTOBUF, coding="identity")
 def test_arbitrary_bytes_are_answered(
     sent: Callable[[bytes, str, str], int], body: bytes, content_type: str, coding: str

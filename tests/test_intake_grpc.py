@@ -23,7 +23,7 @@ from dashboard.api.otlp_grpc import listening
 from dashboard.auth.failures import LIMIT
 from dashboard.auth.senders import Senders
 from engine.errors import ForkmapError
-from engine.ingest.request import LIMITS, Limits
+from engine.ingest.limits import LIMITS, Limits
 from engine.keys import DEFAULT_TENANT, Role, mint
 from engine.store import Store
 from engine.store.sqlite import open_store

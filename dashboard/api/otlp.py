@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from engine.ingest.request import Batch, Encoding, Limits, read
+from engine.ingest.limits import Limits
+from engine.ingest.request import Batch, Encoding, read
 from engine.store import Store
 
 RETRY_AFTER_S = 5

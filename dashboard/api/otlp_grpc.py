@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from dashboard.api import otlp
 from engine.errors import ForkmapError, InputError, StoreError, TooLargeError
-from engine.ingest.request import LIMITS, Limits
+from engine.ingest.limits import LIMITS, Limits
 from engine.keys import Caller
 from engine.store import Store
 

@@ -17,7 +17,7 @@ from dashboard.auth.visits import is_loopback
 from dashboard.commands.settings import DEFAULTS, Settings
 from engine import demo, retention
 from engine.errors import ForkmapError
-from engine.ingest.request import Limits
+from engine.ingest.limits import Limits
 from engine.keys import ANYONE
 from engine.store import Store
 from engine.store.sqlite import open_store

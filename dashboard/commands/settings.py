@@ -7,8 +7,8 @@
 ``FORKMAP_MAX_RUNS``             completed runs (and live ones) read for a map
 ``FORKMAP_MAX_NODES``            nodes kept of a map
 ``FORKMAP_MAX_BODY_BYTES``       bytes of a request of spans, decompressed
-``FORKMAP_MAX_SPANS``            spans kept of one request
-``FORKMAP_MAX_ATTRIBUTES``       attributes kept of a span that is sent
+``FORKMAP_MAX_SPANS``            spans of a request
+``FORKMAP_MAX_ATTRIBUTES``       attributes kept of a span that is sent, and events
 ``FORKMAP_RETENTION_DAYS``       days that a server keeps runs
 ``FORKMAP_TRUSTED_PROXY``        address of the reverse proxy whose headers are believed
 ``FORKMAP_PROXY_HEADER``         header in which it names the tenant that may be read
@@ -26,7 +26,7 @@ from typing import NamedTuple
 from dashboard.auth.visits import NO_PROXY, Proxy
 from engine.conventions import Evaluation
 from engine.errors import ForkmapError
-from engine.ingest.request import LIMITS, Limits
+from engine.ingest.limits import LIMITS, Limits
 from engine.queries import Bounds
 from engine.runs import ReadingSettings, RunKey
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import base64
 import math
+import sys
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from engine.errors import InputError
+from engine.ingest.limits import beyond
 from engine.ingest.scalars import cut, integer, scrub, short
 
 MAX_DEPTH = 32
@@ -103,13 +107,15 @@ def _pair(entry: Any, depth: int) -> tuple[str, Any]:
     return scrub(entry["key"]), any_value(entry.get("value"), depth)
 
 
-def attributes(value: Any, reasons: list[str]) -> dict[str, Any]:
+def attributes(value: Any, reasons: list[str], most: int = sys.maxsize) -> dict[str, Any]:
     """Attributes as a dict; what cannot be read is left out and named in ``reasons``.
 
     Parameters
     ----------
     value : list, dict or None
         OTLP's list of ``{key, value}``, or a plain object.
+    most : int
+        How many are read, the first; the others are counted in ``reasons``.
 
     Examples
     --------
@@ -124,15 +130,17 @@ def attributes(value: Any, reasons: list[str]) -> dict[str, Any]:
         return {}
     if isinstance(value, dict):
         read: Any = plain
-        entries: list[tuple[Any, Any]] = list(value.items())
+        entries: Iterable[tuple[Any, Any]] = value.items()
     elif isinstance(value, list):
         read = any_value
-        entries = [(e.get("key"), e.get("value")) if isinstance(e, dict) else (None, e) for e in value]
+        entries = ((e.get("key"), e.get("value")) if isinstance(e, dict) else (None, e) for e in value)
     else:
         reasons.append(f"attributes are left out: {short(value)} is not a list")
         return {}
+    if len(value) > most:
+        reasons.append(beyond(len(value), most, "attributes"))
     kept = {}
-    for key, item in entries:
+    for key, item in islice(entries, most):
         if not isinstance(key, str):
             reasons.append(f"an attribute without a key is left out: {short(item)}")
             continue

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from engine.errors import InputError
 from engine.ingest.attributes import attributes
 from engine.ingest.documents import documents
+from engine.ingest.limits import UNLIMITED, Limits, beyond
 from engine.ingest.scalars import hex_id, optional_text, scrub, short, time_ns
 from engine.ingest.source import Found, Refused, Source
 from engine.spans import Event, Span, Status
@@ -74,7 +75,7 @@ def read(source: Source) -> Iterator[Found]:
                     yield line, found
 
 
-def spans(document: Any) -> Iterator[Span | Refused]:
+def spans(document: Any, limits: Limits = UNLIMITED) -> Iterator[Span | Refused]:
     """Spans of one export request, and what had to be left out of it.
 
     Examples
@@ -94,37 +95,38 @@ def spans(document: Any) -> Iterator[Span | Refused]:
         yield Refused("no resourceSpans in this object", None)
     else:
         number = 0
-        for item in _walk(document):
+        for item in _walk(document, limits):
             number += isinstance(item, _Raw)
-            yield from (item,) if isinstance(item, Refused) else _convert(number, item)
+            yield from (item,) if isinstance(item, Refused) else _convert(number, item, limits)
 
 
-def _convert(number: int, raw: _Raw) -> Iterator[Span | Refused]:
+def _convert(number: int, raw: _Raw, limits: Limits) -> Iterator[Span | Refused]:
     reasons: list[str] = []
     lost = 0
     try:
-        yield _span(raw, reasons)
+        yield _span(raw, reasons, limits)
     except InputError as error:
         reasons, lost = [error.reason], 1
     for reason in reasons:
         yield Refused(f"span {number}: {reason}", lost)
 
 
-def _walk(document: Mapping[str, Any]) -> Iterator[_Raw | Refused]:
+def _walk(document: Mapping[str, Any], limits: Limits) -> Iterator[_Raw | Refused]:
     """Every span of a document, however much of the envelope is there."""
     if document.keys() & set(RESOURCE_SPANS):
         for block in _objects(document, RESOURCE_SPANS):
-            yield from (block,) if isinstance(block, Refused) else _walk_block(block)
+            yield from (block,) if isinstance(block, Refused) else _walk_block(block, limits)
     elif document.keys() & {*SCOPE_SPANS, "spans"}:
-        yield from _walk_block(document)
+        yield from _walk_block(document, limits)
     else:
-        yield from _walk_block({**document, "spans": [document]})
+        yield from _walk_block({**document, "spans": [document]}, limits)
 
 
-def _walk_block(block: Mapping[str, Any]) -> Iterator[_Raw | Refused]:
+def _walk_block(block: Mapping[str, Any], limits: Limits) -> Iterator[_Raw | Refused]:
     reasons: list[str] = []
     resource = block.get("resource")
-    shared = attributes(resource.get("attributes") if isinstance(resource, dict) else None, reasons)
+    given = resource.get("attributes") if isinstance(resource, dict) else None
+    shared = attributes(given, reasons, limits.max_attributes)
     yield from (Refused(f"resource: {reason}") for reason in reasons)
     groups = _objects(block, SCOPE_SPANS) if block.keys() & set(SCOPE_SPANS) else [block]
     for group in groups:
@@ -163,11 +165,11 @@ def _text(value: Any) -> str:
     return scrub(value) if isinstance(value, str) else ""
 
 
-def _span(raw: _Raw, reasons: list[str]) -> Span:
+def _span(raw: _Raw, reasons: list[str], limits: Limits) -> Span:
     item = raw.span
     context = _first(item, CONTEXT)
     ids = context if isinstance(context, dict) else item
-    kept = attributes(item.get("attributes"), reasons)
+    kept = attributes(item.get("attributes"), reasons, limits.max_attributes)
     status = item.get("status")
     if message := _text(_first(status, _MESSAGE) if isinstance(status, dict) else None):
         kept.setdefault(STATUS_MESSAGE, message)
@@ -182,7 +184,7 @@ def _span(raw: _Raw, reasons: list[str]) -> Span:
         scope=raw.scope,
         attributes=kept,
         resource=raw.resource,
-        events=tuple(_events(item, reasons)),
+        events=tuple(_events(item, reasons, limits.max_attributes)),
     )
 
 
@@ -214,8 +216,11 @@ def _status(value: Any, reasons: list[str]) -> Status:
     return Status.UNSET
 
 
-def _events(item: Mapping[str, Any], reasons: list[str]) -> Iterator[Event]:
-    for raw in _objects(item, ("events",)):
+def _events(item: Mapping[str, Any], reasons: list[str], most: int) -> Iterator[Event]:
+    found = _objects(item, ("events",))
+    if len(found) > most:
+        reasons.append(beyond(len(found), most, "events"))
+    for raw in found[:most]:
         if isinstance(raw, Refused):
             reasons.append(raw.reason)
             continue
@@ -224,4 +229,4 @@ def _events(item: Mapping[str, Any], reasons: list[str]) -> Iterator[Event]:
         except InputError as error:
             reasons.append(f"the time of an event is left out: {error.reason}")
             time = None
-        yield Event(_text(raw.get("name")), time, attributes(raw.get("attributes"), reasons))
+        yield Event(_text(raw.get("name")), time, attributes(raw.get("attributes"), reasons, most))

@@ -8,6 +8,7 @@ so that a span that does not parse costs itself only and a long file is never he
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -19,8 +20,9 @@ from opentelemetry.proto.common.v1.common_pb2 import (
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
-from engine.errors import InputError
+from engine.errors import InputError, TooLargeError
 from engine.ingest.attributes import MAX_DEPTH, plain
+from engine.ingest.limits import UNLIMITED, Limits, beyond
 from engine.ingest.otlp_json import STATUS_MESSAGE
 from engine.ingest.scalars import MAX_TIME_NS, cut, hex_id, time_ns
 from engine.ingest.source import Found, Refused, Source
@@ -28,6 +30,11 @@ from engine.ingest.wire import Field, fields, frames, framing
 from engine.spans import Event, Span, Status
 
 _STATUS = {int(status): status for status in Status}
+_OTHER_PARTS = 100
+"""Parts of a message that need not be spans, nor hold any."""
+_LARGE_BYTES = 1 << 20
+_MOST_PARTS = 100_000
+"""Attributes, events and links of a large span; one of more is made of next to nothing."""
 _NO_ID = {size: bytes(size) for size in (8, 16)}
 
 
@@ -57,51 +64,62 @@ def read(source: Source) -> Iterator[Found]:
             yield number + 1, Refused(error.reason)
 
 
-def spans(message: bytes) -> Iterator[Span | Refused]:
-    """Spans of one ``ExportTraceServiceRequest`` (or ``TracesData``, which is the same on the wire)."""
+def spans(message: bytes, limits: Limits = UNLIMITED) -> Iterator[Span | Refused]:
+    """Spans of one ``ExportTraceServiceRequest`` (or ``TracesData``, which is the same on the wire).
+
+    Raises
+    ------
+    TooLargeError
+        It has so many parts that it must hold more spans than it may.
+    """
     broken: list[Refused] = []
-    for field in _parts(message, broken):
+    for field in _parts(message, broken, limits):
         if field.number == 1:
-            yield from _resource_spans(field.value)
+            yield from _resource_spans(field.value, limits)
     yield from broken
 
 
-def _parts(message: bytes, broken: list[Refused]) -> list[Field]:
+def _parts(message: bytes, broken: list[Refused], limits: Limits) -> list[Field]:
     """The fields of a message up to the first that is broken; how many spans that costs nobody knows."""
     parts = []
+    most = limits.max_spans + _OTHER_PARTS
     try:
         for field in fields(message):
-            parts.append(field)  # noqa: PERF402
+            parts.append(field)
+            if len(parts) > most:
+                raise TooLargeError(f"the request has more than {most} parts")
+    except TooLargeError:
+        raise
     except InputError as error:
         broken.append(Refused(error.reason, None))
     return parts
 
 
-def _resource_spans(message: bytes) -> Iterator[Span | Refused]:
+def _resource_spans(message: bytes, limits: Limits = UNLIMITED) -> Iterator[Span | Refused]:
     reasons: list[str] = []
     broken: list[Refused] = []
-    parts = _parts(message, broken)
+    parts = _parts(message, broken, limits)
     resource: dict[str, Any] = {}
     for field in parts:
         if field.number == 1:
-            resource |= _resource(field.value, reasons)
+            resource |= _resource(field.value, reasons, limits)
     yield from map(Refused, reasons)
     for field in parts:
         if field.number == 2:
-            yield from _scope_spans(field.value, resource)
+            yield from _scope_spans(field.value, resource, limits)
     yield from broken
 
 
-def _scope_spans(message: bytes, resource: dict[str, Any]) -> Iterator[Span | Refused]:
+def _scope_spans(message: bytes, resource: dict[str, Any], limits: Limits) -> Iterator[Span | Refused]:
     broken: list[Refused] = []
-    parts = _parts(message, broken)
+    parts = _parts(message, broken, limits)
     scope = "".join(_scope(field.value) for field in parts if field.number == 1)
     messages = (field.value for field in parts if field.number == 2)
     for number, data in enumerate(messages, start=1):
         reasons: list[str] = []
         lost = 0
         try:
-            yield _span(SpanMessage.FromString(data), scope, resource, reasons)
+            yield _span(_parsed(data), scope, resource, reasons, limits)
         except DecodeError:
             reasons, lost = ["it does not parse"], 1
         except InputError as error:
@@ -111,9 +129,9 @@ def _scope_spans(message: bytes, resource: dict[str, Any]) -> Iterator[Span | Re
     yield from broken
 
 
-def _resource(data: bytes, reasons: list[str]) -> dict[str, Any]:
+def _resource(data: bytes, reasons: list[str], limits: Limits) -> dict[str, Any]:
     try:
-        return _attributes(Resource.FromString(data).attributes, reasons)
+        return _attributes(Resource.FromString(data).attributes, reasons, limits)
     except DecodeError:
         reasons.append("the resource is left out: it does not parse")
         return {}
@@ -126,14 +144,23 @@ def _scope(data: bytes) -> str:
         return ""
 
 
-def _span(message: SpanMessage, scope: str, resource: dict[str, Any], reasons: list[str]) -> Span:
+def _parsed(data: bytes) -> SpanMessage:
+    """The span, unless it would be a hundred times as large in memory."""
+    if len(data) > _LARGE_BYTES and sum(1 for _ in islice(fields(data), _MOST_PARTS + 1)) > _MOST_PARTS:
+        raise InputError(f"it has more than {_MOST_PARTS} parts")
+    return SpanMessage.FromString(data)
+
+
+def _span(
+    message: SpanMessage, scope: str, resource: dict[str, Any], reasons: list[str], limits: Limits
+) -> Span:
     trace_id, span_id = _id(message.trace_id, 16), _id(message.span_id, 8)
     start_ns = _time(message.start_time_unix_nano)
     if trace_id is None or span_id is None or start_ns is None:
         missing = "trace_id" if trace_id is None else "span_id" if span_id is None else "start_time_unix_nano"
         raise InputError(f"{missing} is missing")
     status = Status.UNSET
-    kept = _attributes(message.attributes, reasons)
+    kept = _attributes(message.attributes, reasons, limits)
     if message.HasField("status"):
         status = _STATUS.get(message.status.code, status)
         if message.status.message:
@@ -149,7 +176,7 @@ def _span(message: SpanMessage, scope: str, resource: dict[str, Any], reasons: l
         scope,
         kept,
         resource,
-        tuple([_event(event, reasons) for event in message.events]),
+        tuple(_events(message, reasons, limits)) if message.events else (),
     )
 
 
@@ -170,16 +197,24 @@ def _parent(value: bytes, reasons: list[str]) -> str | None:
         return None
 
 
-def _event(event: SpanMessage.Event, reasons: list[str]) -> Event:
-    time = event.time_unix_nano
-    within = 0 < time < MAX_TIME_NS
-    return Event(event.name, time if within else None, _attributes(event.attributes, reasons))
+def _events(message: SpanMessage, reasons: list[str], limits: Limits) -> Iterator[Event]:
+    found, most = len(message.events), limits.max_attributes
+    if found > most:
+        reasons.append(beyond(found, most, "events"))
+    for event in islice(message.events, most):
+        time = event.time_unix_nano
+        within = 0 < time < MAX_TIME_NS
+        kept = _attributes(event.attributes, reasons, limits)
+        yield Event(event.name, time if within else None, kept)
 
 
-def _attributes(pairs: Any, reasons: list[str]) -> dict[str, Any]:
+def _attributes(pairs: Any, reasons: list[str], limits: Limits) -> dict[str, Any]:
     kept = {}
     pair: KeyValue
-    for pair in pairs:
+    most = limits.max_attributes
+    if len(pairs) > most:
+        reasons.append(beyond(len(pairs), most, "attributes"))
+    for pair in islice(pairs, most):
         try:
             # Nearly every value is text, and then nothing else need be asked.
             kept[pair.key] = pair.value.string_value or _value(pair.value)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from msgspec import structs
+import msgspec
 
 from engine.conventions import check
 from engine.errors import InputError, TooLargeError
 from engine.ingest import otlp_json, otlp_protobuf
 from engine.ingest.documents import decode
+from engine.ingest.limits import LIMITS, Limits
 from engine.ingest.source import Refused
 from engine.spans import Span
 
@@ -23,27 +23,6 @@ NAMED = 5
 """Refusals that a message names; the rest are counted."""
 _GZIP = 31
 _ZLIB, _BARE = 15, -15
-
-
-class Limits(NamedTuple):
-    """How much one request may bring.
-
-    Attributes
-    ----------
-    max_body_bytes : int
-        Bytes of a body, decompressed; what holds more is refused.
-    max_attributes : int
-        Attributes kept of a span, the first.
-    max_spans : int
-        Spans kept of a request, the first.
-    """
-
-    max_body_bytes: int = 16 << 20
-    max_attributes: int = 10_000
-    max_spans: int = 100_000
-
-
-LIMITS = Limits()
 
 
 class Batch(NamedTuple):
@@ -123,6 +102,8 @@ def read(body: bytes, encoding: Encoding, limits: Limits = LIMITS) -> Batch:
     ------
     InputError
         The body is no such request: nobody can tell how many spans it would hold.
+    TooLargeError
+        It holds too many.
 
     Examples
     --------
@@ -131,14 +112,11 @@ def read(body: bytes, encoding: Encoding, limits: Limits = LIMITS) -> Batch:
     """
     spans: list[Span] = []
     named: list[str] = []
-    said: Sequence[str]
-    rejected = over = reasons = 0
-    for found in _found(body, encoding):
-        if isinstance(found, Span) and len(spans) == limits.max_spans:
-            over += 1
-            continue
+    rejected = reasons = 0
+    for found in _found(body, encoding, limits):
+        said: Sequence[str]
         if isinstance(found, Span):
-            span, said = _checked(found, limits.max_attributes)
+            span, said = _checked(found)
             spans.append(span)
         elif found.spans is None:
             raise InputError(found.reason)
@@ -147,28 +125,31 @@ def read(body: bytes, encoding: Encoding, limits: Limits = LIMITS) -> Batch:
         if said:
             named += said[: NAMED - len(named)]
             reasons += len(said)
-    if over:
-        named.append(f"a request may hold {limits.max_spans} spans, and {over} more came")
-        reasons += 1
-    return Batch(spans, rejected + over, _message(rejected + over, named, reasons))
+        if len(spans) + rejected > limits.max_spans:
+            raise TooLargeError(f"the request holds more than {limits.max_spans} spans")
+    return Batch(spans, rejected, _message(rejected, named, reasons))
 
 
-def _found(body: bytes, encoding: Encoding) -> Iterator[Span | Refused]:
-    return otlp_protobuf.spans(body) if encoding == "protobuf" else otlp_json.spans(decode(body))
+def _found(body: bytes, encoding: Encoding, limits: Limits) -> Iterator[Span | Refused]:
+    return (
+        otlp_protobuf.spans(body, limits)
+        if encoding == "protobuf"
+        else otlp_json.spans(_decoded(body), limits)
+    )
 
 
-def _checked(span: Span, max_attributes: int) -> tuple[Span, Sequence[str]]:
-    """The span with what it may carry, and what it had to leave behind."""
+def _decoded(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except RecursionError:
+        raise InputError("nested too deeply") from None
+    except msgspec.MsgspecError:
+        return decode(body)
+
+
+def _checked(span: Span) -> tuple[Span, Sequence[str]]:
     checked, wrong = check(span)
-    if not wrong and len(checked.attributes) <= max_attributes:
-        return span, ()
-    reasons = [f"span {span.span_id}: {reason}" for reason in wrong]
-    more = len(checked.attributes) - max_attributes
-    if more > 0:
-        kept = dict(islice(checked.attributes.items(), max_attributes))
-        checked = structs.replace(checked, attributes=kept)
-        reasons.append(f"span {span.span_id}: {more} attributes beyond {max_attributes} are left out")
-    return checked, reasons
+    return checked, [f"span {span.span_id}: {reason}" for reason in wrong] if wrong else ()
 
 
 def _message(rejected: int, named: list[str], reasons: int) -> str:

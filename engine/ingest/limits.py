@@ -1,0 +1,38 @@
+"""How much is read of what somebody sends."""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+
+class Limits(NamedTuple):
+    """How much one request may bring.
+
+    Attributes
+    ----------
+    max_body_bytes : int
+        Bytes of a body, decompressed; what holds more is refused.
+    max_attributes : int
+        Attributes kept of a span, its resource or an event, and events of a span: the first.
+    max_spans : int
+        Spans of a request; what holds more is refused.
+    """
+
+    max_body_bytes: int = 16 << 20
+    max_attributes: int = 10_000
+    max_spans: int = 100_000
+
+
+LIMITS = Limits()
+UNLIMITED = Limits(sys.maxsize, sys.maxsize, sys.maxsize)
+"""Of a file all is read."""
+
+
+def beyond(found: int, most: int, what: str) -> str:
+    """What to say of things of which only the first are kept.
+
+    >>> beyond(12, 10, "attributes")
+    '2 attributes beyond the first 10 are left out'
+    """
+    return f"{found - most} {what} beyond the first {most} are left out"
