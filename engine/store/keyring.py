@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 from secrets import token_bytes
 
-from engine.keys import Key, Role
+import msgspec
+
+from engine.keys import Key
 from engine.store.fitting import bounded, plain
 from engine.store.keys import given_tenant
 
@@ -70,8 +71,5 @@ def make_secret(db: sqlite3.Connection) -> bytes:
     return secret(db) or b""
 
 
-def _read(rows: Iterable[tuple[str, str, str, str, bytes, int, int | None]]) -> list[Key]:
-    return [
-        Key(key_id, tenant, Role(role), label, digest, created_ns, revoked_ns)
-        for key_id, tenant, role, label, digest, created_ns, revoked_ns in rows
-    ]
+def _read(rows: sqlite3.Cursor) -> list[Key]:
+    return msgspec.convert(rows.fetchall(), list[Key])
