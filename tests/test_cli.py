@@ -193,6 +193,7 @@ def test_run_that_ended_is_judged_without_itself(ask: Any) -> None:
         "agent": "desk",
         "outcome": "failure",
         "outcome_source": "declared",
+        "said_by": None,
         "live": False,
         "path": ["llm:m", "tool:find×3-5"],
         "verdict": "insufficient_history",

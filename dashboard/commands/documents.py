@@ -91,6 +91,7 @@ def run(judged: Judged) -> Document:
         "agent": verdict.agent,
         "outcome": verdict.outcome.name.lower(),
         "outcome_source": source,
+        "said_by": None if verdict.live else judged.run.said_by or None,
         "live": verdict.live,
         "path": _path(verdict.path),
         **_fields(

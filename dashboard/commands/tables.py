@@ -139,7 +139,8 @@ def findings(map: BehaviourMap) -> RenderableType:
 def run(judged: Judged, window: Window) -> RenderableType:
     """One run's verdict by the runs of a window, the odds along its path and its next steps."""
     asked = judged.asked or judged.verdict
-    source = "" if asked.source is None else f" ({words.SOURCES[asked.source]})"
+    said_by = f": {judged.run.said_by}" if judged.run.said_by else ""
+    source = "" if asked.source is None else f" ({words.SOURCES[asked.source]}{said_by})"
     state = "live" if asked.live else f"{words.OUTCOMES[asked.outcome]}{source}"
     parts: list[RenderableType] = [
         shown(f"{asked.run_id} · {asked.agent} · {state}", style="bold"),

@@ -23,9 +23,10 @@ GRAMMAR = (
     ("search x3", "at least 3 times in a row"),
     ("search x3 .. !refund", "after that, no refund any more"),
     ("!verify .. charge", "a charge with no verify before it"),
-    ("a and b, a or b, !a, (a or b) > c", "both, either, not at all, in parentheses"),
+    ("a and b", "both are among its steps; or: either"),
+    ("(a or b) > c", "c directly after an a or a b"),
     ('tool:search_*, llm:*, "ask a human"', "kind:name; * is any text; quotes where there are spaces"),
-    ("ticket:ship-*, version:2.*", "fields of the run"),
+    ("ticket:ship-*", "its ticket begins so; likewise version:"),
 )
 """Expressions and what a run is like that is as they say."""
 

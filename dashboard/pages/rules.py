@@ -21,6 +21,7 @@ from engine.rules import Rule, parse_rules, rules_text
 from engine.runs import ALL_TIME
 from engine.trials import try_rules
 
+EXAMPLE = "error(charge_card) -> failure\nclose_ticket $ -> success"
 MAX_TEXT = 8_000
 """Characters of rules that an address may hold; the command takes more."""
 
@@ -60,7 +61,7 @@ def _form(look: Look, text: str) -> Component:
     label = (
         "One rule a line: an expression, -> and success, failure or abandoned. The first that matches counts."
     )
-    box = dcc.Textarea(id=ids.RULES, name="rules", value=text, rows=10, spellCheck=False)
+    box = dcc.Textarea(id=ids.RULES, name="rules", value=text, rows=10, spellCheck=False, placeholder=EXAMPLE)
     form = html.Form(
         [
             dcc.Input(type="hidden", name="agent", value=look.agent),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from engine.conventions import OUTCOMES
 from engine.errors import InputError
 from engine.ingest import Refusal
-from engine.ingest.documents import lines
+from engine.ingest.documents import documents, lines
 from engine.ingest.scalars import cut, optional_text, scrub, short, time_ns
 from engine.paths import replace_controls
 from engine.runs import Declaration, Outcome
@@ -93,7 +93,8 @@ def _told(rows: Iterator[tuple[int, Any]], file: str, by: str) -> Iterator[Told 
 
 
 def _objects(text: str) -> Iterator[tuple[int, Any]]:
-    for number, value in lines(BytesIO(text.encode())):
+    one_by_one = documents if text.lstrip().startswith("[") else lines
+    for number, value in one_by_one(BytesIO(text.encode())):
         if isinstance(value, dict):
             named = {_called(str(name)): item for name, item in value.items()}
             yield number, {role: _value(named, names) for role, names in COLUMNS.items()}
