@@ -99,6 +99,8 @@ def _stream_varint(stream: BinaryIO, begun: bytes) -> int:
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     """A base-128 integer and the index after it."""
+    if at < len(data) and (only := data[at]) < 0x80:
+        return only, at + 1
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(data):
