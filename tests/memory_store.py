@@ -96,7 +96,7 @@ class MemoryStore:
             ]
             self._runs[run_id] = ended[0] if ended else ruled(run, self._rules.get(run.agent, ()))
 
-    def settle(self, tenant: str) -> set[str]:
+    def settle(self, tenant: str, batches: int | None = None) -> set[str]:
         return set()
 
     def agents(self, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:
@@ -167,6 +167,9 @@ class MemoryStore:
 
     def tenants(self) -> list[str]:
         return ["default"]
+
+    def unsettled(self) -> list[str]:
+        return []
 
     def expire(self, tenant: str, before_ns: int, limit: int) -> Expired:
         raise NotImplementedError

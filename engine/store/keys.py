@@ -29,6 +29,12 @@ def tenant_names(db: sqlite3.Connection) -> list[str]:
     return [name for (name,) in db.execute("SELECT name FROM tenants ORDER BY name")]
 
 
+def unsettled_tenants(db: sqlite3.Connection) -> list[str]:
+    """Every tenant with a touched trace, by name."""
+    touched = "SELECT tenant FROM traces WHERE stamp <> settled"
+    return [name for (name,) in db.execute(f"SELECT name FROM tenants WHERE no IN ({touched}) ORDER BY name")]
+
+
 def cohort_numbers(db: sqlite3.Connection, cohort: Cohort) -> tuple[int, int] | None:
     """Numbers of the cohort's tenant and agent, if the agent has a run."""
     row: tuple[int, int] | None = db.execute(

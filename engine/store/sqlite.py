@@ -8,6 +8,7 @@ each open the file.
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -39,7 +40,7 @@ from engine.store import (
 )
 from engine.store.cohort import read_paths
 from engine.store.fitting import bounded
-from engine.store.keys import given_tenant, tenant_names, tenant_number
+from engine.store.keys import given_tenant, tenant_names, tenant_number, unsettled_tenants
 from engine.store.turns import Turns, begin
 
 P = ParamSpec("P")
@@ -63,6 +64,7 @@ class SQLiteStore:
         self.read_only = read_only or not opening.is_writable(path)
         self._idle: deque[sqlite3.Connection] = deque()
         self._turns = Turns()
+        self._folding = threading.Lock()
         self._file = opening.identity(path)
 
     def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
@@ -105,16 +107,22 @@ class SQLiteStore:
         with self._transaction(_snapshot) as db:
             yield from reading.undeclared(db, tenant, agent, limit)
 
-    def settle(self, tenant: str) -> set[str]:
+    def settle(self, tenant: str, batches: int | None = None) -> set[str]:
         """See :meth:`engine.store.Store.settle`; a store that is only read is left as it is."""
         run_ids: set[str] = set()
         up_to = 0 if self.read_only else self._read(_last_touched, tenant)
-        after = 0
-        while folded := self._read(_read_batch, tenant, self.reading_settings, after, up_to):
-            settled = self._write_batch(tenant, folded)
+        after, batch = 0, 0
+        while after < up_to and (batches is None or batch < batches):
+            settled = self._settle_batch(tenant, after, up_to)
             run_ids |= settled.run_ids
-            after = settled.up_to
+            after, batch = settled.up_to, batch + 1
         return run_ids
+
+    def _settle_batch(self, tenant: str, after: int, up_to: int) -> settling.Settled:
+        """Settle the next touched traces; one thread at a time, or several would fold the same."""
+        with self._folding:
+            folded = self._read(_read_batch, tenant, self.reading_settings, after, up_to)
+            return settling.Settled(set(), up_to) if folded is None else self._write_batch(tenant, folded)
 
     def _write_batch(self, tenant: str, folded: settling.Folded) -> settling.Settled:
         with self._writing() as db:
@@ -210,6 +218,10 @@ class SQLiteStore:
         """See :meth:`engine.store.Store.tenants`."""
         return self._read(tenant_names)
 
+    def unsettled(self) -> list[str]:
+        """See :meth:`engine.store.Store.unsettled`."""
+        return self._read(unsettled_tenants)
+
     def expire(self, tenant: str, before_ns: int, limit: int) -> Expired:
         """See :meth:`engine.store.Store.expire`."""
         self.settle(tenant)
@@ -294,7 +306,7 @@ def _read_batch(
     db: sqlite3.Connection, tenant: str, reading_settings: ReadingSettings, after: int, up_to: int
 ) -> settling.Folded | None:
     number = tenant_number(db, tenant)
-    if number is None or after >= up_to:
+    if number is None:
         return None
     return settling.read_batch(db, number, reading_settings, after, up_to)
 
