@@ -5,9 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
-from time import sleep
 
 import pytest
 
@@ -129,50 +127,9 @@ def _in_session(span: Span, session: str) -> Span:
     return Span(span.trace_id, span.span_id, span.name, span.start_ns, span.end_ns, attributes=more)
 
 
-def wait_until_gone(store: SQLiteStore) -> None:
-    for _ in range(500):
-        if not rows(store)["runs"]:
-            return
-        sleep(0.02)
-    pytest.fail("the old run is still there after ten seconds")
-
-
-def test_a_server_removes_in_the_background_and_stops_when_left(store: SQLiteStore) -> None:
-    store.append("default", run_of("old", 3, MONTH - 1))
-    store.settle("default")
-    with retention.kept_for(store, 30, lambda: NOW):
-        wait_until_gone(store)
-    assert "forkmap-retention" not in {thread.name for thread in threading.enumerate()}
-
-
-def test_it_goes_on_after_a_fault(store: SQLiteStore) -> None:
-    store.append("default", run_of("old", 3, MONTH - 1))
-    store.settle("default")
-    asked = count()
-
-    def clock() -> int:
-        if next(asked) < 2:
-            raise OSError("no clock")
-        return NOW
-
-    with retention.kept_for(store, 30, clock, every_s=0.01):
-        wait_until_gone(store)
-
-
 def test_a_clock_that_jumps_back_removes_nothing(store: SQLiteStore) -> None:
     store.append("default", run_of("old", 1, MONTH))
     assert retention.expire(store, MONTH - 400 * DAY_NS) == Expired()
-
-
-@pytest.mark.parametrize("days", [None, 30])
-def test_without_days_or_with_a_clock_that_stands_everything_is_kept(
-    store: SQLiteStore, days: int | None
-) -> None:
-    store.append("default", run_of("old", 1, MONTH - 1))
-    if days:
-        store.set_clock(NOW)
-    with retention.kept_for(store, days, lambda: NOW):
-        assert "forkmap-retention" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_two_processes_worth_of_passes_at_once_remove_everything_once(store: SQLiteStore) -> None:

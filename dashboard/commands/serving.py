@@ -15,7 +15,7 @@ from typing import Any
 
 from dashboard.auth.visits import is_loopback
 from dashboard.commands.settings import DEFAULTS, Settings
-from engine import demo, retention
+from engine import demo, upkeep
 from engine.errors import ForkmapError
 from engine.ingest.limits import Limits
 from engine.keys import ANYONE
@@ -82,7 +82,7 @@ def serve(
             print(f"Port {PORT} is taken, so this is port {chosen}.", flush=True)
         days = settings.retention_days if now_ns is None else None
         grpc = _grpc(store, tenant, grpc_port, settings.limits, host)
-        with retention.kept_for(store, days, time.time_ns), grpc:
+        with upkeep.kept_up(store, days, time.time_ns), grpc:
             print(f"Forkmap is at http://{_in_url(host)}:{chosen}/ (Ctrl-C stops it).", flush=True)
             if not keyed:
                 print("No key was made: it serves this machine only, and nobody signs in.", flush=True)

@@ -1,0 +1,105 @@
+"""What a server does to its store in the background."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import sleep
+
+import pytest
+
+from engine import upkeep
+from engine.errors import StoreError
+from engine.retention import DAY_NS
+from engine.spans import Span
+from engine.store import Store
+from engine.store.sqlite import open_store
+
+NOW = 2_000_000_000_000_000_000
+MONTH = NOW - 30 * DAY_NS
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = open_store(tmp_path / "runs.sqlite", create=True)
+    yield opened
+    opened.close()
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if is_so():
+            return
+        sleep(0.02)
+    pytest.fail("not so after ten seconds")
+
+
+def running() -> set[str]:
+    """Names of the threads that keep a store up."""
+    return {each.name for each in threading.enumerate() if each.name.startswith("forkmap-")}
+
+
+def test_what_arrives_is_settled_before_anybody_asks(store: Store) -> None:
+    for tenant in ("acme", "default"):
+        store.append(tenant, [Span("t", "s", "n", NOW, NOW + 1)])
+    assert store.unsettled() == ["acme", "default"]
+    with upkeep.kept_up(store, None, lambda: NOW):
+        wait_until(lambda: not store.unsettled())
+
+
+def test_a_batch_is_settled_at_a_time_with_a_rest_four_times_as_long(store: Store) -> None:
+    store.append("default", [Span(f"t{number}", "s", "n", NOW, NOW + 1) for number in range(600)])
+    rest_s = upkeep.settle(store)
+    assert 0 < rest_s < upkeep.LOOK_S
+    assert store.unsettled() == ["default"]
+    upkeep.settle(store)
+    assert store.unsettled() == []
+    assert upkeep.settle(store) == upkeep.LOOK_S
+
+
+def test_old_runs_go_in_the_background_and_all_stops_when_left(store: Store) -> None:
+    store.append("default", [Span("old", "s", "n", MONTH - 2, MONTH - 1)])
+    store.append("default", [Span("kept", "s", "n", MONTH - 2, MONTH)])
+    with upkeep.kept_up(store, 30, lambda: NOW):
+        assert running() == {"forkmap-settling", "forkmap-removing"}
+        wait_until(lambda: store.find("default", "old") == [])
+    assert running() == set()
+    assert store.find("default", "kept") == ["kept"]
+
+
+@pytest.mark.parametrize("days", [None, 30])
+def test_without_days_or_with_a_clock_that_stands_everything_is_kept(store: Store, days: int | None) -> None:
+    if days:
+        store.set_clock(NOW)
+    with upkeep.kept_up(store, days, lambda: NOW):
+        assert running() == {"forkmap-settling"}
+
+
+def test_work_goes_on_after_a_fault() -> None:
+    faults: list[Exception] = [StoreError("busy"), OSError("no clock"), ValueError("odd")]
+    done = threading.Event()
+
+    def work(told: upkeep.Told) -> float:
+        if faults:
+            raise faults.pop()
+        done.set()
+        return 60
+
+    with upkeep.repeating("work", work, 0.01):
+        assert done.wait(10)
+
+
+def test_work_is_told_to_stop() -> None:
+    begun, stopped = threading.Event(), threading.Event()
+
+    def work(told: upkeep.Told) -> float:
+        begun.set()
+        while not told():
+            sleep(0.001)
+        stopped.set()
+        return 0
+
+    with upkeep.repeating("work", work, 1):
+        assert begun.wait(10)
+    assert stopped.is_set()
