@@ -19,6 +19,7 @@ from waitress import serve as listen
 from dashboard import api, callbacks, forms, ids, routes, security, urls
 from dashboard.api import intake
 from dashboard.auth import gate, signin
+from dashboard.auth.checking import KeyCheck
 from dashboard.auth.gate import Gate
 from dashboard.auth.visits import NO_PROXY, Proxy
 from dashboard.caching import BytesCache
@@ -116,7 +117,7 @@ def create_app(store: Store, settings: Settings = DEFAULTS) -> Dash:
         index_string=INDEX,
         add_log_handler=False,
     )
-    door = Gate(store, ANYONE._replace(tenant=settings.tenant), settings.proxy)
+    door = Gate(KeyCheck(store), ANYONE._replace(tenant=settings.tenant), settings.proxy)
     door.guard(server)
     cache = BytesCache(server, settings.cache_folder)
     service = _service(store, settings, cache)
@@ -207,6 +208,6 @@ def serve(app: Dash, listener: socket, limits: Limits = LIMITS) -> None:
         threads=THREADS,
         connection_limit=CONNECTIONS,
         recv_bytes=RECEIVED_BYTES,
-        max_request_body_size=limits.max_body_bytes + 1,
+        max_request_body_size=max(limits.max_body_bytes, callbacks.MAX_BYTES) + 1,
         _quiet=True,
     )

@@ -352,10 +352,10 @@ def test_metrics_and_logs_are_answered_as_taken(
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Store]]:
-    """The address of a server that takes bodies of 100,000 bytes, and its store."""
+    """The address of a server that takes bodies of 2,000,000 bytes, and its store."""
     path = tmp_path_factory.mktemp("served") / "forkmap.sqlite"
     opened = open_store(path, create=True)
-    with running(path, FORKMAP_MAX_BODY_BYTES="100000") as (address,):
+    with running(path, FORKMAP_MAX_BODY_BYTES="2000000") as (address,):
         yield address, opened
     opened.close()
 
@@ -385,8 +385,8 @@ def test_a_chunked_body_has_no_length_and_is_read(
 
 def test_a_chunked_body_without_an_end_is_cut_at_the_limit(connection: socket.socket) -> None:
     connection.sendall(CHUNKED)
-    for _ in range(10):
-        connection.sendall(b"%x\r\n%b\r\n" % (10_000, b" " * 10_000))
+    for _ in range(20):
+        connection.sendall(b"%x\r\n%b\r\n" % (100_000, b" " * 100_000))
     connection.sendall(b"2\r\n")
     assert connection.recv(1000).startswith(b"HTTP/1.1 413 Request Entity Too Large")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,11 +47,12 @@ def sending(store: Store, limits: Limits = LIMITS) -> Iterator[Send]:
         def send(
             body: bytes,
             service: str = "trace.v1.TraceService",
-            key: str | None = None,
+            key: str = "",
+            header: str = "authorization",
             compression: grpc.Compression = grpc.Compression.NoCompression,
         ) -> bytes:
             call: Any = channel.unary_unary(f"/opentelemetry.proto.collector.{service}/Export")
-            metadata = (("authorization", f"Bearer {key}"),) if key else ()
+            metadata = ((header, key),) if key else ()
             answer: bytes = call(body, timeout=30, metadata=metadata, compression=compression)
             return answer
 
@@ -122,7 +125,8 @@ def test_a_key_says_whose_spans_they_are(store: Store) -> None:
     key, text = mint("acme", Role.INGEST, "", 0)
     store.add_key(key)
     with sending(store) as send:
-        assert send(message(), key=text) == b""
+        assert send(message(), key=f"Bearer {text}") == b""
+        assert send(message(), key=text, header="x-api-key") == b""
         code, said, _ = refusal(lambda: send(message()))
     assert code == grpc.StatusCode.UNAUTHENTICATED
     assert "needs a key" in said
@@ -133,7 +137,7 @@ def test_a_key_for_reading_sends_nothing(store: Store) -> None:
     key, text = mint("acme", Role.READ, "", 0)
     store.add_key(key)
     with sending(store) as send:
-        code, said, _ = refusal(lambda: send(message(), key=text))
+        code, said, _ = refusal(lambda: send(message(), key=f"Bearer {text}"))
     assert code == grpc.StatusCode.UNAUTHENTICATED
     assert said == "Sending takes a key of the role ingest; this one's is read."
 
@@ -141,14 +145,13 @@ def test_a_key_for_reading_sends_nothing(store: Store) -> None:
 def test_after_many_wrong_keys_none_is_looked_at(store: Store) -> None:
     key, text = mint("acme", Role.INGEST, "", 0)
     store.add_key(key)
+    wrong = text[:-1] + ("b" if text.endswith("a") else "a")
     with sending(store) as send:
         for _ in range(LIMIT):
-            refusal(lambda: send(message(), key="fmk_wrong_key"))
-        code, said, _ = refusal(lambda: send(message(), key=text))
-    assert (code, said) == (
-        grpc.StatusCode.UNAUTHENTICATED,
-        "Too many wrong keys came from this address.",
-    )
+            refusal(lambda: send(message(), key=f"Bearer {wrong}"))
+        code, said, _ = refusal(lambda: send(message(), key=f"Bearer {text}"))
+    assert code == grpc.StatusCode.UNAUTHENTICATED
+    assert said.startswith("Too many wrong keys came from this address")
 
 
 @pytest.mark.parametrize(
@@ -167,8 +170,24 @@ def test_an_address_that_is_taken_is_said_so(store: Store) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         said = f"gRPC cannot listen at {address}: it is taken or may not be used"
-        with pytest.raises(ForkmapError, match=said), listening(address, store, Senders(store).known):
+        with (
+            pytest.raises(ForkmapError, match=said),
+            listening(address, store, Senders(store).known),
+        ):
             pass
+
+
+WITHOUT_GRPC = "import sys; sys.modules['grpc'] = None; from dashboard.cli import main; sys.exit(main())"
+
+
+def test_without_the_package_serve_says_what_is_missing(tmp_path: Path) -> None:
+    flags = ["--store", str(tmp_path / "forkmap.sqlite"), "--port", "0", "--grpc", "0"]
+    command = [sys.executable, "-c", WITHOUT_GRPC, "serve", *flags]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "forkmap: --grpc needs gRPC: pip install 'forkmap[grpc]'\n",
+    )
 
 
 def code_of(send: Callable[[], bytes]) -> Any:

@@ -90,8 +90,9 @@ def _server(store: Store, who: Who, limits: Limits) -> grpc.Server:
 
 
 def _authorization(context: grpc.ServicerContext) -> str | None:
-    sent = dict(context.invocation_metadata() or ()).get("authorization")
-    return sent if isinstance(sent, str) else None
+    """The key that is shown, in either of the two ways of HTTP."""
+    sent = {name: value for name, value in context.invocation_metadata() or () if isinstance(value, str)}
+    return f"Bearer {sent['x-api-key']}" if "x-api-key" in sent else sent.get("authorization")
 
 
 def _service(name: str, answer: Asked) -> grpc.GenericRpcHandler:
