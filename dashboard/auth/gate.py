@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from flask import Flask, abort, g, redirect, request
@@ -20,11 +20,11 @@ from werkzeug.wrappers import Response as Answer
 
 from dashboard import urls
 from dashboard.auth import roles, sessions
-from dashboard.auth.failures import Failures
-from dashboard.auth.visits import NO_PROXY, Proxy, Visit, host_name, is_foreign, is_loopback, network, visit
-from engine.authentication import NEEDED, bearer, key_of
+from dashboard.auth.checking import KeyCheck, TooManyKeysError
+from dashboard.auth.visits import NO_PROXY, Proxy, Visit, host_name, is_foreign, is_loopback, visit
+from engine.authentication import NEEDED, bearer
 from engine.errors import KeyRefusedError, StoreError
-from engine.keys import Caller, Key, Role, split
+from engine.keys import Caller, Role
 from engine.store import Store
 
 FORM = "application/x-www-form-urlencoded"
@@ -53,10 +53,9 @@ class Gate:
         The wall clock, in seconds since the epoch: sessions end by it.
     """
 
-    store: Store
+    keys: KeyCheck
     anyone: Caller
     proxy: Proxy = NO_PROXY
-    failures: Failures = field(default_factory=Failures)
     now_s: Callable[[], float] = time.time
 
     def guard(self, server: Flask) -> None:
@@ -75,7 +74,7 @@ class Gate:
         if caller is None and request.mimetype == FORM:
             return redirect(urls.sign_in_url(_form_page()), 303)
         if caller is None:
-            raise needs_key(NEEDED)
+            raise refusal(KeyRefusedError(NEEDED))
         if not caller.may(needed):
             abort(403, f"This takes a key of the role {needed}, and this one has the role {caller.role}.")
         g.caller = caller
@@ -87,7 +86,7 @@ class Gate:
         try:
             shown = bearer(request.headers.get("Authorization")) or request.headers.get("X-API-Key", "")
             if shown:
-                return self._key(shown, came).caller
+                return self.keys.key(shown, came.address).caller
             self.refuse_foreign()
             if came.tenant:
                 return Caller(came.tenant, Role.READ)
@@ -95,7 +94,7 @@ class Gate:
                 return self._anyone(came)
             return self._in_session()
         except KeyRefusedError as error:
-            raise needs_key(str(error)) from error
+            raise refusal(error) from error
         except StoreError as error:
             _log.error("no caller can be known: %s", error)
             abort(503, UNREADABLE)
@@ -104,18 +103,10 @@ class Gate:
         """Where the request comes from."""
         return visit(request.environ, self.proxy)
 
-    def _key(self, shown: str, came: Visit) -> Key:
-        """The key that is shown; wrong ones are counted by whoever sends them, and by the key they try."""
-        known = self.store.key(split(shown)[0])
-        who = (network(came.address), known.key_id if known else "")
-        if wait_s := self.failures.wait_s(who):
-            raise TooManyRequests("Too many wrong keys came from this address.", retry_after=wait_s)
-        try:
-            return key_of(self.store, shown)
-        except KeyRefusedError:
-            self.failures.count(who)
-            _log.warning("a wrong key came from %s", came.address)
-            raise
+    @property
+    def store(self) -> Store:
+        """The store whose keys open."""
+        return self.keys.store
 
     def _anyone(self, came: Visit) -> Caller:
         if not is_loopback(host_name(request.host)):
@@ -142,12 +133,10 @@ class Gate:
         Raises
         ------
         KeyRefusedError
-            The key does not work, or is not for reading.
-        TooManyRequests
-            It is not looked at: too many wrong ones came.
+            The key does not work, is not looked at, or is not for reading.
         """
         came = self.visit()
-        key = self._key(shown, came)
+        key = self.keys.key(shown, came.address)
         if not key.caller.may(Role.READ):
             raise KeyRefusedError("This key is for sending spans only; pages take a read or an admin key.")
         secret = self.store.secret()
@@ -184,6 +173,8 @@ def caller() -> Caller:
     return asking
 
 
-def needs_key(sentence: str) -> Unauthorized:
-    """The error that asks for a key."""
-    return Unauthorized(sentence, www_authenticate=WWWAuthenticate("bearer", {"realm": "Forkmap"}))
+def refusal(error: KeyRefusedError) -> Unauthorized | TooManyRequests:
+    """What HTTP says of a key that lets nobody in."""
+    if isinstance(error, TooManyKeysError):
+        return TooManyRequests(str(error), retry_after=error.wait_s)
+    return Unauthorized(str(error), www_authenticate=WWWAuthenticate("bearer", {"realm": "Forkmap"}))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
+from dashboard.auth.checking import KeyCheck
 from dashboard.auth.failures import Failures
-from dashboard.auth.visits import network
-from engine.authentication import caller_of
+from engine.authentication import bearer, caller_of
 from engine.errors import KeyRefusedError
 from engine.keys import ANYONE, Caller, Role
 from engine.store import Store
@@ -15,7 +15,7 @@ from engine.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Senders:
-    """Knows callers by the ``authorization`` they send; wrong keys are counted by the peer's address.
+    """Knows callers by the ``authorization`` they send.
 
     Attributes
     ----------
@@ -35,14 +35,11 @@ class Senders:
         KeyRefusedError
             Nobody who may: no key, one that does not work, or one for reading only.
         """
-        address = network(peer_address(peer))
-        if self.failures.wait_s(address):
-            raise KeyRefusedError("Too many wrong keys came from this address.")
-        try:
-            caller = caller_of(self.store, authorization, self.anyone)
-        except KeyRefusedError:
-            self.failures.count(address)
-            raise
+        shown = bearer(authorization)
+        if shown:
+            caller = KeyCheck(self.store, self.failures).key(shown, peer_address(peer)).caller
+        else:
+            caller = caller_of(self.store, None, self.anyone)
         if not caller.may(Role.INGEST):
             raise KeyRefusedError(
                 f"Sending takes a key of the role {Role.INGEST}; this one's is {caller.role}."

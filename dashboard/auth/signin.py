@@ -10,11 +10,10 @@ from __future__ import annotations
 from functools import partial
 
 from flask import Flask, Response, redirect, render_template_string, request
-from werkzeug.exceptions import HTTPException, TooManyRequests
 from werkzeug.wrappers import Response as Answer
 
 from dashboard import urls
-from dashboard.auth.gate import Gate, needs_key
+from dashboard.auth.gate import Gate, refusal
 from engine.errors import KeyRefusedError
 
 _PAGE = """<!DOCTYPE html>
@@ -84,23 +83,17 @@ def sign_in(gate: Gate) -> Answer:
     try:
         return gate.sign_in(request.form.get("key", ""), redirect(target, 303))
     except KeyRefusedError as error:
-        return _refused(target, needs_key(str(error)))
-    except TooManyRequests as error:
-        return _refused(target, error)
+        refused = refusal(error)
+    answer = _page(target=target, said=str(refused.description))
+    answer.status_code = refused.code
+    answer.headers.extend(header for header in refused.get_headers() if header[0] != "Content-Type")
+    return answer
 
 
 def sign_out(gate: Gate) -> Answer:
     """End the session; the form comes next."""
     gate.refuse_foreign()
     return gate.sign_out(redirect(f"{urls.SIGN_IN}?again=1", 303))
-
-
-def _refused(target: str, error: HTTPException) -> Answer:
-    """The form once more, with what was wrong."""
-    answer = _page(target=target, said=error.description or "")
-    answer.status_code = error.code or 401
-    answer.headers.extend(header for header in error.get_headers() if header[0] != "Content-Type")
-    return answer
 
 
 def _page(target: str = urls.HOME, said: str = "", again: str = "") -> Response:
