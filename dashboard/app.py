@@ -20,7 +20,6 @@ from dashboard import api, callbacks, forms, ids, routes, security, urls
 from dashboard.api import intake
 from dashboard.auth import gate, signin
 from dashboard.auth.checking import KeyCheck
-from dashboard.auth.checking import KeyCheck
 from dashboard.auth.gate import Gate
 from dashboard.auth.visits import NO_PROXY, Proxy
 from dashboard.caching import BytesCache
