@@ -14,7 +14,7 @@ from dashboard.auth.failures import KEPT, LIMIT, WINDOW_S, Failures
 from dashboard.auth.visits import NO_PROXY, Proxy, visit
 from engine.authentication import caller_of
 from engine.errors import DamagedStoreError, KeyRefusedError
-from engine.keys import ANYONE, NO_KEY, Caller, Role, mint
+from engine.keys import ANYONE, NO_KEY, Caller, Key, Role, mint
 from tests.memory_store import MemoryStore, corpus
 
 HERE = {"Origin": "http://localhost"}
@@ -208,6 +208,9 @@ def test_every_answer_carries_the_headers_of_security(door: Door) -> None:
 class BrokenStore(MemoryStore):
     """Answers nothing about keys."""
 
+    def key(self, key_id: str) -> Key | None:
+        raise DamagedStoreError("/home/somebody/secret.sqlite is damaged")
+
     def has_keys(self) -> bool:
         raise DamagedStoreError("/home/somebody/secret.sqlite is damaged")
 
@@ -218,6 +221,8 @@ def test_a_store_that_does_not_answer_lets_nobody_in_and_tells_no_path() -> None
         answer = client.get(path)
         assert answer.status_code == status
         assert "secret.sqlite" not in answer.text
+    refused = client.post("/signin", data={"key": "fmk_0a1b2c3d4e5f_x"})
+    assert (refused.status_code, "cannot be read at the moment" in refused.text) == (503, True)
 
 
 # --- the sign-in ---------------------------------------------------------------------------------
@@ -242,7 +247,7 @@ def test_the_cookie_is_for_tls_only_where_the_request_came_over_it() -> None:
 def test_a_key_that_only_sends_spans_signs_nobody_in(door: Door) -> None:
     answer = door.client().post("/signin", data={"key": door.keys[Role.INGEST]})
     assert answer.status_code == 401
-    assert "for sending spans only" in answer.text
+    assert "only sends spans" in answer.text
     assert "Set-Cookie" not in answer.headers
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -83,8 +84,8 @@ class Gate:
     def known(self) -> Caller | None:
         """Who asks, None if they are not signed in; a wrong key is an error."""
         came = self.visit()
-        try:
-            shown = bearer(request.headers.get("Authorization")) or request.headers.get("X-API-Key", "")
+        shown = bearer(request.headers.get("Authorization")) or request.headers.get("X-API-Key", "")
+        with _answered():
             if shown:
                 return self.keys.key(shown, came.address).caller
             self.refuse_foreign()
@@ -93,11 +94,6 @@ class Gate:
             if not self.store.has_keys():
                 return self._anyone(came)
             return self._in_session()
-        except KeyRefusedError as error:
-            raise refusal(error) from error
-        except StoreError as error:
-            _log.error("no caller can be known: %s", error)
-            abort(503, UNREADABLE)
 
     def visit(self) -> Visit:
         """Where the request comes from."""
@@ -128,37 +124,37 @@ class Gate:
             abort(403, ELSEWHERE)
 
     def sign_in(self, shown: str, answer: Answer) -> Answer:
-        """Begin a session of a key, on the answer.
-
-        Raises
-        ------
-        KeyRefusedError
-            The key does not work, is not looked at, or is not for reading.
-        """
-        came = self.visit()
-        key = self.keys.key(shown, came.address)
-        if not key.caller.may(Role.READ):
-            raise KeyRefusedError("This key is for sending spans only; pages take a read or an admin key.")
-        secret = self.store.secret()
-        answer.set_cookie(
-            sessions.cookie_name(secret),
-            sessions.issue(secret, key.key_id, self.now_s()),
-            max_age=sessions.LIFE_S,
-            secure=came.secure,
-            httponly=True,
-            samesite="Strict",
-        )
-        return answer
+        """Begin a session of a key, on the answer; a key that does not sign in is an error."""
+        with _answered():
+            key = self.keys.key(shown, self.visit().address)
+            if not key.caller.may(Role.READ):
+                raise KeyRefusedError("This key only sends spans: pages take a read or an admin key.")
+            secret = self.store.secret()
+        value = sessions.issue(secret, key.key_id, self.now_s())
+        return self._set(answer, sessions.cookie_name(secret), value, sessions.LIFE_S)
 
     def sign_out(self, answer: Answer) -> Answer:
         """End the session, on the answer."""
-        answer.delete_cookie(
-            sessions.cookie_name(self.store.secret()),
-            secure=self.visit().secure,
-            httponly=True,
-            samesite="Strict",
-        )
+        with _answered():
+            name = sessions.cookie_name(self.store.secret())
+        return self._set(answer, name, "", 0)
+
+    def _set(self, answer: Answer, name: str, value: str, life_s: int) -> Answer:
+        secure = self.visit().secure
+        answer.set_cookie(name, value, life_s, secure=secure, httponly=True, samesite="Strict")
         return answer
+
+
+@contextmanager
+def _answered() -> Iterator[None]:
+    """Let what goes wrong with a key, or with the store, end as HTTP says it; no path of a file is told."""
+    try:
+        yield
+    except KeyRefusedError as error:
+        raise refusal(error) from error
+    except StoreError as error:
+        _log.error("no caller can be known: %s", error)
+        abort(503, UNREADABLE)
 
 
 def _form_page() -> str:

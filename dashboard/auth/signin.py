@@ -10,11 +10,11 @@ from __future__ import annotations
 from functools import partial
 
 from flask import Flask, Response, redirect, render_template_string, request
+from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as Answer
 
 from dashboard import urls
-from dashboard.auth.gate import Gate, refusal
-from engine.errors import KeyRefusedError
+from dashboard.auth.gate import Gate
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -82,12 +82,11 @@ def sign_in(gate: Gate) -> Answer:
     target = urls.local(request.form.get("next", ""))
     try:
         return gate.sign_in(request.form.get("key", ""), redirect(target, 303))
-    except KeyRefusedError as error:
-        refused = refusal(error)
-    answer = _page(target=target, said=str(refused.description))
-    answer.status_code = refused.code
-    answer.headers.extend(header for header in refused.get_headers() if header[0] != "Content-Type")
-    return answer
+    except HTTPException as error:
+        answer = _page(target=target, said=str(error.description))
+        answer.status_code = error.code or 500
+        answer.headers.extend(header for header in error.get_headers() if header[0] != "Content-Type")
+        return answer
 
 
 def sign_out(gate: Gate) -> Answer:
