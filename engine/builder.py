@@ -232,7 +232,7 @@ class Maps:
         built_ns = int.from_bytes(data[:8], "big")
         memo = self._memo.get(key)
         value = memo.value if memo and memo.built_ns == built_ns else pickle.loads(data[8:])
-        ready = Ready(value, built_ns, self._wall_ns() - built_ns >= self._ttl_ns)
+        ready = Ready(value, built_ns, not self._is_within(built_ns, self._ttl_ns))
         with self._wake:
             self._memo.pop(key, None)
             self._memo[key] = ready
@@ -240,9 +240,13 @@ class Maps:
                 del self._memo[next(iter(self._memo))]
         return ready
 
+    def _is_within(self, then_ns: int, limit_ns: int) -> bool:
+        """Whether a moment is that near: one that lies far ahead, as the clock was set back, is not."""
+        return abs(self._wall_ns() - then_ns) < limit_ns
+
     def _recent_failure(self, key: str) -> Failed | None:
         at_ns, failed = self._failed.get(key, (0, None))
-        if failed is None or self._wall_ns() - at_ns >= FAILURE_S * SECOND_NS:
+        if failed is None or not self._is_within(at_ns, int(FAILURE_S * SECOND_NS)):
             self._failed.pop(key, None)
             return None
         return failed

@@ -17,7 +17,7 @@ from engine.store import Store
 
 LOOK_S = 2.0
 """How often a server looks whether spans have arrived that are not settled."""
-REST = 4
+REST = 9
 """It rests that many times as long as settling a batch took, so that intake goes before."""
 PASS_S = 3600.0
 """How often it looks for runs that have become too old."""

@@ -107,6 +107,20 @@ def test_absent_then_building_then_ready(maps: Maps, workshop: Workshop, clock: 
     assert workshop.started == [Request("map", AGENT)]
 
 
+def test_a_clock_that_is_set_back_makes_nothing_fresh_for_longer(
+    maps: Maps, workshop: Workshop, clock: Clock
+) -> None:
+    workshop.gate.set()
+    until(lambda: maps.get(AGENT), Ready)
+    clock.now_ns -= 900 * SECOND_NS
+    assert maps.get(AGENT) == Ready("map 1 of support-agent at 7", 1_000 * SECOND_NS, True)
+
+    asked = AGENT._replace(agent="nobody")
+    until(lambda: maps.get(asked), Failed)
+    clock.now_ns -= 900 * SECOND_NS
+    assert not isinstance(maps.get(asked), Failed)
+
+
 def test_a_request_wakes_an_idle_worker(
     maps: Maps, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
