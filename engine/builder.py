@@ -199,9 +199,10 @@ class Maps:
 
     def _answer(self, request: Request) -> Answer[Any]:
         key = self._key(request)
+        renewing = key in self._wanted
         ready = self._cached(key)
         if ready is not None and not ready.stale:
-            return ready._replace(stale=key in self._wanted)
+            return ready._replace(stale=renewing)
         with self._wake:
             failed = self._recent_failure(key)
             waiting = key in self._wanted

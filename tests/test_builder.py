@@ -266,3 +266,40 @@ def test_a_closed_builder_answers_and_builds_nothing(workshop: Workshop, cache: 
     assert maps.get(AGENT) == Absent()
     assert maps.get(AGENT) == Absent()
     assert workshop.started == []
+
+
+def test_what_changed_is_built_anew_and_served_stale_meanwhile(
+    maps: Maps, workshop: Workshop, clock: Clock
+) -> None:
+    workshop.gate.set()
+    first = until(lambda: maps.get(AGENT), Ready)
+    other = Cohort("default", "other")
+    until(lambda: maps.get(other), Ready)
+    workshop.gate.clear()
+    clock.now_ns += 1
+
+    maps.renew("default", "support-agent")
+
+    assert maps.get(AGENT) == first._replace(stale=True)
+    workshop.gate.set()
+    deadline = time.monotonic() + 30
+    while (again := until(lambda: maps.get(AGENT), Ready)).stale:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    assert again.value == "map 3 of support-agent at 7"
+    assert [request.cohort for request in workshop.started] == [AGENT, other, AGENT]
+
+
+def test_what_changes_while_it_is_built_is_built_again(maps: Maps, workshop: Workshop) -> None:
+    maps.get(AGENT)
+    deadline = time.monotonic() + 30
+    while not workshop.started:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    maps.renew("default", "support-agent")
+    maps.renew("default", "nobody asked")
+    workshop.gate.set()
+    while len(workshop.started) < 2 or until(lambda: maps.get(AGENT), Ready).stale:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    assert [request.cohort for request in workshop.started] == [AGENT, AGENT]
