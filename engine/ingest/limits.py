@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import NamedTuple
 
 
@@ -25,7 +24,7 @@ class Limits(NamedTuple):
 
 
 LIMITS = Limits()
-UNLIMITED = Limits(sys.maxsize, sys.maxsize, sys.maxsize)
+UNLIMITED = Limits(1 << 60, 1 << 60, 1 << 60)
 """Of a file all is read."""
 
 
