@@ -8,9 +8,9 @@ was acknowledged. Then Forkmap goes on to a million spans, is killed, and starts
 from __future__ import annotations
 
 import argparse
-import shutil
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import NamedTuple
 
@@ -19,7 +19,8 @@ from benchmarks.otlp_batches import SPANS
 from benchmarks.servers import Server
 from benchmarks.timing import print_table
 
-PLACE = Path(__file__).resolve().parent / ".cache" / "http_ingest"
+PLACE = Path(__file__).resolve().parent / ".cache"
+"""On a disk, as a temporary folder of the system may not be."""
 MANY = 1_000_000
 
 
@@ -82,11 +83,11 @@ def million(server: Server, spans: int) -> tuple[str, ...]:
     )
 
 
-def _peers(bin_folder: Path | None) -> list[Server]:
+def _peers(place: Path, bin_folder: Path | None) -> list[Server]:
     if bin_folder is None:
         return []
     found = bin_folder.resolve()
-    return [servers.phoenix(PLACE / "phoenix", found), servers.mlflow(PLACE / "mlflow", found)]
+    return [servers.phoenix(place / "phoenix", found), servers.mlflow(place / "mlflow", found)]
 
 
 def main() -> None:
@@ -96,20 +97,24 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20, help="how long each server is sent to")
     parser.add_argument("--spans", type=int, default=MANY, help="spans of the second table")
     asked = parser.parse_args()
-    shutil.rmtree(PLACE, ignore_errors=True)
-    own = contest(servers.forkmap(PLACE / "forkmap"), asked.seconds)
-    others = [contest(peer, asked.seconds) for peer in _peers(asked.peers)]
+    PLACE.mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=PLACE) as folder:
+        measure(Path(folder), asked.peers, asked.seconds, asked.spans)
+
+
+def measure(place: Path, peers: Path | None, seconds: float, spans: int) -> None:
+    own = contest(servers.forkmap(place / "forkmap"), seconds)
+    others = [contest(peer, seconds) for peer in _peers(place, peers)]
     print_table(
-        f"Spans by HTTP: {sending.EXPORTERS} exporters, requests of {SPANS} spans, {asked.seconds:g} s each",
+        f"Spans by HTTP: {sending.EXPORTERS} exporters, requests of {SPANS} spans, {seconds:g} s each",
         ("server", "acknowledged/s", "stored/s", "stored", "refused", "memory MB", "Forkmap stores"),
         [row(taken, own) for taken in (own, *others)],
     )
     print_table(
         "Forkmap with many spans; then killed, and started again",
         ("acknowledged", "spans/s", "memory MB", "store MB", "ready again in s", "found again"),
-        [million(servers.forkmap(PLACE / "many"), asked.spans)],
+        [million(servers.forkmap(place / "many"), spans)],
     )
-    shutil.rmtree(PLACE)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.error import URLError
@@ -69,13 +69,14 @@ class Server(NamedTuple):
                 self._await(process, log)
                 yield process.pid
             finally:
-                os.killpg(process.pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
 
     def _await(self, process: subprocess.Popen[bytes], log: Path) -> None:
         deadline = time.monotonic() + READY_S
         while not self._is_ready():
             if process.poll() is not None or time.monotonic() > deadline:
-                sys.exit(f"{self.name} did not start: see {log}")
+                sys.exit(f"{self.name} did not start:\n{log.read_text()[-2000:]}")
             time.sleep(_LOOK_S)
 
     def _is_ready(self) -> bool:
