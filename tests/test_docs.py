@@ -14,13 +14,16 @@ import pytest
 from dashboard.cli import INTERRUPTED
 from dashboard.commands import answers
 from dashboard.commands.asking import parser
-from dashboard.components import words
+from dashboard.components import trial, words
 from engine import demo, queries
 from engine.conventions import table as conventions
 from engine.demo.agents import AGENTS
 from engine.forks import forks
 from engine.ingest import FORMATS
+from engine.rules import MAX_RULES, parse_rules
 from engine.runs import Cohort
+from engine.sequences import parse
+from engine.sequences.parsing import MAX_CHARACTERS, MAX_NESTING
 from engine.store.sqlite import open_store
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -131,6 +134,20 @@ def test_every_format_is_named_in_both_places() -> None:
     assert tuple(re.findall(r"`([\w-]+)`", line)) == FORMATS
     table = (ROOT / "docs" / "formats.md").read_text().partition("\n## ")[0]
     assert tuple(row[0].strip("`") for row in rows(table)) == FORMATS
+
+
+def test_every_expression_shown_can_be_read() -> None:
+    page = (ROOT / "docs" / "outcomes.md").read_text().partition("\n## Rules\n")[2]
+    shown = [row[0].strip("`") for row in rows(page)] + [code for code, _ in trial.GRAMMAR]
+    assert len(shown) > 30
+    assert [expression for expression in shown if not parse(expression)] == []
+    assert len(parse_rules(page.partition("```\n")[2].partition("```")[0])) == 3
+
+
+def test_the_bounds_of_rules_are_told() -> None:
+    page = " ".join((ROOT / "docs" / "outcomes.md").read_text().split())
+    assert f"at most {MAX_CHARACTERS:,} characters and {MAX_NESTING} parentheses and `!`" in page
+    assert f"at most {MAX_RULES} rules" in page
 
 
 def test_every_verdict_is_explained() -> None:

@@ -25,7 +25,8 @@ GRAMMAR = (
     ("!verify .. charge", "a charge with no verify before it"),
     ("a and b", "both are among its steps; or: either"),
     ("(a or b) > c", "c directly after an a or a b"),
-    ('tool:search_*, llm:*, "ask a human"', "kind:name; * is any text; quotes where there are spaces"),
+    ("tool:search_*", "a tool of a name like this; * is any text"),
+    ('"ask a human"', "quotes where a name holds spaces"),
     ("ticket:ship-*", "its ticket begins so; likewise version:"),
 )
 """Expressions and what a run is like that is as they say."""
