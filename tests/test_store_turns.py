@@ -128,6 +128,27 @@ def test_a_reader_of_a_locked_store_is_answered_as_last_settled(tmp_path: Path) 
     store.close()
 
 
+def test_readers_of_a_locked_store_wait_together_and_not_one_after_the_other(tmp_path: Path) -> None:
+    store = impatient(tmp_path / "runs.sqlite")
+    store.append("default", [SPAN])
+    waits_s: list[float] = []
+
+    def read() -> None:
+        asked_s = monotonic()
+        assert store.find("default", "t") == []
+        waits_s.append(monotonic() - asked_s)
+
+    with locked(store.path):
+        readers = [threading.Thread(target=read) for _ in range(8)]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
+    assert len(waits_s) == 8 and max(waits_s) < 1.2
+    assert store.find("default", "t") == ["t"]
+    store.close()
+
+
 class Interrupted(SQLiteStore):
     """A store into which others write while it folds a batch."""
 

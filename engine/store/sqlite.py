@@ -65,6 +65,7 @@ class SQLiteStore:
         self._idle: deque[sqlite3.Connection] = deque()
         self._turns = Turns()
         self._folding = threading.Lock()
+        self._found_busy_s = 0.0
         self._file = opening.identity(path)
 
     def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
@@ -119,10 +120,20 @@ class SQLiteStore:
         return run_ids
 
     def _settle_batch(self, tenant: str, after: int, up_to: int) -> settling.Settled:
-        """Settle the next touched traces; one thread at a time, or several would fold the same."""
+        """Settle the next touched traces; one thread at a time, or several would fold the same.
+
+        Who waited for one that found the store busy is told so too, and does not wait once more.
+        """
+        asked_s = monotonic()
         with self._folding:
+            if asked_s < self._found_busy_s:
+                raise BusyStoreError(f"{self.path} {opening.BUSY}")
             folded = self._read(_read_batch, tenant, self.reading_settings, after, up_to)
-            return settling.Settled(set(), up_to) if folded is None else self._write_batch(tenant, folded)
+            try:
+                return settling.Settled(set(), up_to) if folded is None else self._write_batch(tenant, folded)
+            except BusyStoreError:
+                self._found_busy_s = monotonic()
+                raise
 
     def _write_batch(self, tenant: str, folded: settling.Folded) -> settling.Settled:
         with self._writing() as db:
