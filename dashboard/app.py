@@ -209,5 +209,6 @@ def serve(app: Dash, listener: socket, limits: Limits = LIMITS) -> None:
         connection_limit=CONNECTIONS,
         recv_bytes=RECEIVED_BYTES,
         max_request_body_size=max(limits.max_body_bytes, callbacks.MAX_BYTES) + 1,
+        clear_untrusted_proxy_headers=False,  # The gate knows whom to believe, and needs to see them all.
         _quiet=True,
     )

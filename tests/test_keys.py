@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from http.client import HTTPConnection
 from multiprocessing import get_context
 from pathlib import Path
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from typing import IO
 
 import pytest
 
@@ -198,49 +200,71 @@ def test_both_families_of_addresses_can_be_listened_at() -> None:
             assert listener.getsockname()[0] == host
 
 
+def ask(address: str, headers: dict[str, str], data: bytes | None = None) -> tuple[int, str]:
+    """Status and cookie of an answer; no redirect is followed."""
+    host, _, path = address.removeprefix("http://").partition("/")
+    connection = HTTPConnection(host, timeout=30)
+    connection.request("GET" if data is None else "POST", f"/{path}", data, headers)
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    return answer.status, answer.headers.get("Set-Cookie", "")
+
+
 def status(address: str, key: str = "") -> int:
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    try:
-        with urlopen(Request(address, headers=headers), timeout=30) as answer:
-            return int(answer.status)
-    except HTTPError as error:
-        error.close()
-        return error.code
+    return ask(address, {"Authorization": f"Bearer {key}"} if key else {})[0]
+
+
+@contextmanager
+def served(path: Path, *more: str, **settings: str) -> Iterator[tuple[str, IO[str]]]:
+    """The command serving a store; its address, and what it prints after that."""
+    command = (*FORKMAP, "serve", "--store", str(path), "--port", "0", *more)
+    environment = {**os.environ, **settings}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().split()[3].rstrip("/"), process.stdout
+        finally:
+            process.terminate()
+        assert process.wait(30) == 0
 
 
 def test_a_key_that_is_made_or_revoked_while_serving_counts_at_once(store: Store, path: Path) -> None:
-    command = (*FORKMAP, "serve", "--store", str(path), "--port", "0")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        address = process.stdout.readline().split()[3].rstrip("/")
-        assert (
-            process.stdout.readline()
-            == "No key was made: it serves this machine only, and nobody signs in.\n"
-        )
+    with served(path) as (address, output):
+        assert output.readline().startswith("No key was made: it serves this machine only")
         agents = f"{address}/api/v1/agents"
         assert status(agents) == 200
+        assert ask(agents, {"X-Forwarded-For": "192.0.2.7"})[0] == 403
         key, text = mint("acme", Role.READ, "", 0)
         store.add_key(key)
         assert (status(agents), status(agents, text)) == (401, 200)
         store.revoke_key("acme", key.key_id, 1)
         assert (status(agents, text), status(agents)) == (401, 401)
         assert (status(f"{address}/healthz"), status(f"{address}/readyz")) == (200, 200)
-        process.terminate()
-        assert process.wait(30) == 0
 
 
 def test_with_a_key_every_address_is_listened_at(store: Store, path: Path) -> None:
     key, text = mint("acme", Role.READ, "", 0)
     store.add_key(key)
-    command = (*FORKMAP, "serve", "--store", str(path), "--host", "0.0.0.0", "--port", "0")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        said = process.stdout.readline()
-        assert said.startswith("Forkmap is at http://0.0.0.0:")
-        agents = said.split()[3].replace("0.0.0.0", "127.0.0.1") + "api/v1/agents"
+    with served(path, "--host", "0.0.0.0") as (address, _):
+        assert address.startswith("http://0.0.0.0:")
+        agents = f"{address.replace('0.0.0.0', '127.0.0.1')}/api/v1/agents"
         assert (status(agents), status(agents, text)) == (401, 200)
-        process.terminate()
-        assert process.wait(30) == 0
+
+
+def test_a_proxy_is_believed_once_it_is_trusted(store: Store, path: Path) -> None:
+    key, text = mint("acme", Role.READ, "", 0)
+    store.add_key(key)
+    form = {"Content-Type": "application/x-www-form-urlencoded", "X-Forwarded-Proto": "https"}
+    tenant = {"X-Forkmap-Tenant": "acme"}
+    for proxy, believed in (("127.0.0.1", True), ("192.0.2.1", False)):
+        trusting = {"FORKMAP_TRUSTED_PROXY": proxy, "FORKMAP_PROXY_HEADER": "X-Forkmap-Tenant"}
+        with served(path, "--host", "0.0.0.0", **trusting) as (address, _):
+            here = address.replace("0.0.0.0", "127.0.0.1")
+            code, cookie = ask(f"{here}/signin", form, f"key={text}".encode())
+            assert (code, "; Secure" in cookie) == (303, believed)
+            assert ask(f"{here}/api/v1/agents", tenant)[0] == (200 if believed else 401)
+            assert ask(f"{here}/api/v1/agents", {"X_Forkmap_Tenant": "acme"})[0] == 401
 
 
 # --- settings of the reverse proxy ---------------------------------------------------------------
