@@ -37,6 +37,10 @@ def question(order: str) -> str:
     return f"Where is my refund for order {order}?"
 
 
+def conversation(order: str) -> str:
+    return f"customer of {order}"
+
+
 def answer_all(answer: Callable[[str], object]) -> None:
     """Answer every customer; a model that fails ends one conversation, not the program."""
     for order in ORDERS:
@@ -97,7 +101,7 @@ def openinference_openai() -> None:
         tools: Tools = {name: tracer.tool(tool) for name, tool in TOOLS.items()}
 
         def answer(order: str) -> None:
-            with using_session(f"customer of {order}"):
+            with using_session(conversation(order)):
                 tracer.agent(name=AGENT)(converse)(order, tools)
 
         answer_all(answer)
@@ -118,7 +122,7 @@ def openllmetry_openai() -> None:
 
         def answer(order: str) -> None:
             said = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": AGENT}
-            said["gen_ai.conversation.id"] = f"customer of {order}"
+            said["gen_ai.conversation.id"] = conversation(order)
             with tracer.start_as_current_span(f"invoke_agent {AGENT}", attributes=said) as span:
                 converse(order, {name: traced(name) for name in TOOLS})
                 span.set_attribute("session.outcome", "abandoned")
@@ -129,14 +133,14 @@ def openllmetry_openai() -> None:
 # --- LangGraph --------------------------------------------------------------------------------------
 
 
-def graph() -> Callable[[str], object]:
+def graph(refund: Callable[[str], str] = issue_refund, memory: Any = None) -> Any:
     """An agent as a graph of two nodes, the model and its tools."""
     from langchain_core.tools import tool
     from langchain_openai import ChatOpenAI
     from langgraph.graph import START, MessagesState, StateGraph
     from langgraph.prebuilt import ToolNode, tools_condition
 
-    tools = [tool(each) for each in TOOLS.values()]
+    tools = [tool(search_orders), tool("issue_refund")(refund)]
     model = ChatOpenAI(model=MODEL, max_retries=0).bind_tools(tools)
 
     def ask(state: MessagesState) -> dict[str, Any]:
@@ -148,13 +152,15 @@ def graph() -> Callable[[str], object]:
     built.add_edge(START, "ask")
     built.add_conditional_edges("ask", tools_condition)
     built.add_edge("tools", "ask")
-    agent = built.compile(name=AGENT)
+    return built.compile(name=AGENT, checkpointer=memory)
 
-    def answer(order: str) -> object:
-        asked: Any = {"messages": [("user", question(order))]}
-        return agent.invoke(asked, {"configurable": {"thread_id": f"customer of {order}"}})
 
-    return answer
+def thread(order: str) -> Any:
+    return {"configurable": {"thread_id": conversation(order)}}
+
+
+def asked(order: str) -> Any:
+    return {"messages": [("user", question(order))]}
 
 
 def openinference_langgraph() -> None:
@@ -163,13 +169,13 @@ def openinference_langgraph() -> None:
 
     with tracing():
         LangChainInstrumentor().instrument()
-        answer = graph()
+        agent = graph()
 
-        def in_session(order: str) -> None:
-            with using_session(f"customer of {order}"):
-                answer(order)
+        def answer(order: str) -> None:
+            with using_session(conversation(order)):
+                agent.invoke(asked(order))
 
-        answer_all(in_session)
+        answer_all(answer)
 
 
 def openllmetry_langgraph() -> None:
@@ -177,7 +183,26 @@ def openllmetry_langgraph() -> None:
 
     with tracing():
         LangchainInstrumentor().instrument()
-        answer_all(graph())
+        agent = graph()
+        answer_all(lambda order: agent.invoke(asked(order), thread(order)))
+
+
+def paused_langgraph() -> None:
+    """OpenLLMetry again, and a tool that waits for a person: the graph goes on in a second trace."""
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.types import Command, interrupt
+    from opentelemetry.instrumentation.langchain import LangchainInstrumentor
+
+    def refund(order: str) -> str:
+        """Give the money back, once somebody agrees."""
+        return issue_refund(order) if interrupt(f"refund {order}?") else "refused"
+
+    with tracing():
+        LangchainInstrumentor().instrument()
+        agent = graph(refund, InMemorySaver())
+        for order in ORDERS[:1]:
+            agent.invoke(asked(order), thread(order))
+            agent.invoke(Command(resume=True), thread(order))
 
 
 def langsmith_langgraph() -> None:
@@ -188,7 +213,8 @@ def langsmith_langgraph() -> None:
     from langchain_core.tracers.langchain import wait_for_all_tracers
 
     with tracing():
-        answer_all(graph())
+        agent = graph()
+        answer_all(lambda order: agent.invoke(asked(order), thread(order)))
         wait_for_all_tracers()
 
 
@@ -199,7 +225,7 @@ def refund_desk() -> Callable[[str], object]:
     from pydantic_ai import Agent
 
     agent = Agent(f"openai-chat:{MODEL}", name=AGENT, tools=[*TOOLS.values()])
-    return lambda order: agent.run_sync(question(order), conversation_id=f"customer of {order}")
+    return lambda order: agent.run_sync(question(order), conversation_id=conversation(order))
 
 
 def pydantic_ai() -> None:
@@ -226,6 +252,7 @@ PROGRAMS = {
         openinference_langgraph,
         openllmetry_openai,
         openllmetry_langgraph,
+        paused_langgraph,
         langsmith_langgraph,
         pydantic_ai,
         logfire,

@@ -17,7 +17,7 @@ from engine.paths import fold, path_text
 from engine.runs import Outcome, Run, Source
 from engine.store import Store
 from engine.store.sqlite import open_store
-from tests.instrumented import AGENT, ORDERS, PROGRAMS
+from tests.instrumented import AGENT, ORDERS, PROGRAMS, conversation
 from tests.scripted_model import scripted_model
 
 FORKMAP = Path(sys.executable).with_name("forkmap")
@@ -82,8 +82,7 @@ def model() -> Iterator[str]:
         yield url
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_its_conversations_become_runs(program: str, server: Server, model: str) -> None:
+def run_program(program: str, server: Server, model: str) -> None:
     settings = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": server.address,
         "OTEL_EXPORTER_OTLP_HEADERS": f"x-api-key={server.keys[program]}",
@@ -92,9 +91,22 @@ def test_its_conversations_become_runs(program: str, server: Server, model: str)
     }
     command = [sys.executable, "-m", "tests.instrumented", program]
     subprocess.run(command, check=True, cwd=ROOT, env=os.environ | settings, timeout=300)
-    answered, failed = (server.store.run(program, f"customer of {order}") for order in ORDERS)
+
+
+@pytest.mark.parametrize("program", [name for name in PROGRAMS if name != "paused_langgraph"])
+def test_conversations_become_runs(program: str, server: Server, model: str) -> None:
+    run_program(program, server, model)
+    answered, failed = (server.store.run(program, conversation(order)) for order in ORDERS)
     path = (LLM, SEARCHES, LLM, REFUND, LLM)
     assert seen(answered) == Seen(
         AGENT, path, (), ((40, 7), (41, 7), (42, 7)), DECLARED.get(program, ANSWERED)
     )
     assert seen(failed) == Seen(AGENT, path, (LLM,), ((40, 7), (41, 7), (None, None)), FAILED)
+
+
+def test_a_run_that_waits_for_a_person_is_one_run_and_did_not_fail(server: Server, model: str) -> None:
+    run_program("paused_langgraph", server, model)
+    run = server.store.run("paused_langgraph", conversation(ORDERS[0]))
+    path = (LLM, SEARCHES, LLM, f"{REFUND}×2", LLM)
+    assert seen(run) == Seen(AGENT, path, (), ((40, 7), (41, 7), (42, 7)), ANSWERED)
+    assert len(run.trace_ids) == 2
