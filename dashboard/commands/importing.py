@@ -96,10 +96,11 @@ def import_files(
     except StoreError as error:
         fault = str(error)
     try:
-        runs = store.runs_of(tenant, traces, declared)
+        told = {name for each in declared.values() for name in (each, each.replace("-", "").lower())}
+        runs = store.runs_of(tenant, traces | told, declared)
+        waiting = tuple(store.waiting(tenant, declared.values()))
     except StoreError as error:
-        runs, declared, fault = set(), {}, fault or str(error)
-    waiting = tuple(name for kept, name in declared.items() if kept not in runs)
+        runs, waiting, fault = set(), (), fault or str(error)
     return Imported(imported, unchanged, tuple(refusals), len(runs), refused, unreadable, waiting, fault)
 
 

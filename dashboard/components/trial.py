@@ -21,6 +21,7 @@ GRAMMAR = (
     ("search > refund", "the second directly after the first"),
     ("search .. refund", "the second later than the first"),
     ("search x3", "at least 3 times in a row"),
+    ("(search > llm:*) x3", "the same, with a model call behind each"),
     ("search x3 .. !refund", "after that, no refund any more"),
     ("!verify .. charge", "a charge with no verify before it"),
     ("a and b", "both are among its steps; or: either"),

@@ -29,12 +29,11 @@ MAX_TEXT = 8_000
 def layout(service: Service, look: Look) -> Page:
     """The rules that are set, or what those in the address would change."""
     title = f"{look.agent} · rules"
-    known = service.store.agents(service.tenant, ALL_TIME, service.now_ns())
-    if look.agent not in {summary.agent for summary in known}:
+    rules = service.store.rules(service.tenant, look.agent)
+    if not rules and not _has_run(service, look.agent):
         back = dcc.Link("All agents", href=urls.HOME)
         nobody = f"No run of “{words.quoted(look.agent)}” is in this store."
         return Page(title, states.message("No such agent", nobody, back), stamp="unknown")
-    rules = service.store.rules(service.tenant, look.agent)
     text = rules_text(rules) if look.rules is None else look.rules
     body = html.Div(
         [
@@ -46,6 +45,12 @@ def layout(service: Service, look: Look) -> Page:
         className="rules-page",
     )
     return Page(title, body, stamp=rules_text(rules), agent=look.agent)
+
+
+def _has_run(service: Service, agent: str) -> bool:
+    """Whether the agent is known; this waits for its runs to be folded."""
+    known = service.store.agents(service.tenant, ALL_TIME, service.now_ns())
+    return agent in {summary.agent for summary in known}
 
 
 def _head(look: Look, rules: tuple[Rule, ...]) -> Component:
