@@ -41,6 +41,7 @@ bench: $(VENV)/develop.stamp $(PEERS)/peers.stamp $(SERVERS)/servers.stamp
 	$(BIN)/python -m benchmarks.ingest
 	$(BIN)/python -m benchmarks.http_ingest --peers $(SERVERS)/bin
 	$(BIN)/python -m benchmarks.cohort_read
+	$(BIN)/python -m benchmarks.recovery
 
 wheel: $(VENV)/develop.stamp
 	$(BIN)/python -m build --wheel .

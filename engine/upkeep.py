@@ -19,6 +19,8 @@ LOOK_S = 2.0
 """How often a server looks whether spans have arrived that are not settled."""
 REST = 9
 """It rests that many times as long as settling a batch took, so that intake goes before."""
+RETRY_S = 30.0
+"""How long after a fault, such as a full disk, it tries to settle again."""
 PASS_S = 3600.0
 """How often it looks for runs that have become too old."""
 
@@ -42,7 +44,7 @@ def kept_up(store: Store, days: int | None, now_ns: Callable[[], int]) -> Iterat
         The wall clock.
     """
     with ExitStack() as background:
-        background.enter_context(repeating("settling", lambda told: settle(store), LOOK_S))
+        background.enter_context(repeating("settling", lambda told: settle(store), RETRY_S))
         if days is not None and store.clock_ns() is None:
             background.enter_context(repeating("removing", _removing(store, days, now_ns), PASS_S))
         yield
@@ -50,10 +52,10 @@ def kept_up(store: Store, days: int | None, now_ns: Callable[[], int]) -> Iterat
 
 def settle(store: Store) -> float:
     """Settle a batch of every tenant that has one, so that a reader finds little left to settle."""
-    waiting, begun_s = store.unsettled(), perf_counter()
-    for tenant in waiting:
+    begun_s = perf_counter()
+    for tenant in store.unsettled():
         store.settle(tenant, batches=1)
-    return REST * (perf_counter() - begun_s) if waiting else LOOK_S
+    return max(LOOK_S, REST * (perf_counter() - begun_s))
 
 
 def _removing(store: Store, days: int, now_ns: Callable[[], int]) -> Work:

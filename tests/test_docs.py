@@ -36,7 +36,7 @@ RULES = {
             f"engine.{name}"
             for name in ("statistics", "paths", "runs", "siblings", "maps", "forks", "history")
         ),
-        *(f"engine.{name}" for name in ("verdicts", "calibration", "store", "builder")),
+        *(f"engine.{name}" for name in ("verdicts", "calibration", "store", "builder", "retention", "upkeep")),
         "dashboard.auth.failures",
         "dashboard.auth.sessions",
         "dashboard.theme",

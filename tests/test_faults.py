@@ -7,6 +7,7 @@ import resource
 import socket
 import sqlite3
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -22,6 +23,8 @@ from engine.store.doctoring import examine
 from engine.store.sqlite import open_store
 from tests.exporting import body, get, post, span, trace_id
 from tests.servers import Server, made, serving
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and memory are asked of Linux")
 
 KILLS = 20
 READY_S = 30.0

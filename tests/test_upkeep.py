@@ -48,14 +48,12 @@ def test_what_arrives_is_settled_before_anybody_asks(store: Store) -> None:
         wait_until(lambda: not store.unsettled())
 
 
-def test_a_batch_is_settled_at_a_time_and_a_long_rest_follows(store: Store) -> None:
+def test_a_batch_is_settled_at_a_time_and_a_rest_follows(store: Store) -> None:
     store.append("default", [Span(f"t{number}", "s", "n", NOW, NOW + 1) for number in range(600)])
-    rest_s = upkeep.settle(store)
-    assert rest_s > 0
+    assert upkeep.settle(store) >= upkeep.LOOK_S
     assert store.unsettled() == ["default"]
     upkeep.settle(store)
     assert store.unsettled() == []
-    assert upkeep.settle(store) == upkeep.LOOK_S
 
 
 def test_old_runs_go_in_the_background_and_all_stops_when_left(store: Store) -> None:
