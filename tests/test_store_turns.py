@@ -128,6 +128,18 @@ def test_a_reader_of_a_locked_store_is_answered_as_last_settled(tmp_path: Path) 
     store.close()
 
 
+def test_a_reader_of_what_is_settled_waits_for_no_writer(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "runs.sqlite", create=True)
+    store.append("default", [SPAN])
+    store.settle("default")
+    with locked(tmp_path / "runs.sqlite"):
+        asked_s = monotonic()
+        assert store.find("default", "t") == ["t"]
+        assert store.paths(Cohort("default", "unknown", ALL_TIME), 10**18).run_ids == ("t",)
+        assert monotonic() - asked_s < 5, "a writer would wait for a minute"
+    store.close()
+
+
 def test_readers_of_a_locked_store_wait_together_and_not_one_after_the_other(tmp_path: Path) -> None:
     store = impatient(tmp_path / "runs.sqlite")
     store.append("default", [SPAN])
