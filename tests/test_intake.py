@@ -452,3 +452,10 @@ def test_a_damaged_protobuf_request_is_answered(
         at = data.draw(st.integers(0, len(body) - 1))
         body[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
     assert sent(bytes(body), PROTOBUF, "identity") in (200, 400)
+
+
+@pytest.mark.parametrize("path", ["/v1/traces", "/v1/metrics", "/v1/logs"])
+def test_an_address_that_spans_are_sent_to_is_no_page(store: Store, path: str) -> None:
+    answer = client_of(store).get(path)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+    assert answer.json == {"code": 12, "message": "Spans are sent here with POST."}

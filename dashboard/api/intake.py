@@ -21,6 +21,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from werkzeug.exceptions import (
     BadRequest,
     HTTPException,
+    MethodNotAllowed,
     RequestEntityTooLarge,
     ServiceUnavailable,
     UnsupportedMediaType,
@@ -71,8 +72,12 @@ def register(server: Flask, service: Service) -> None:
     def logs() -> Response:
         return _answer(ExportLogsServiceResponse(), 200)
 
+    def only_post() -> Response:
+        raise MethodNotAllowed(["POST"], "Spans are sent here with POST.")
+
     for path, answer in ((urls.TRACES, traces), (urls.METRICS, metrics), (urls.LOGS, logs)):
         server.add_url_rule(path, path, answer, methods=["POST"])
+        server.add_url_rule(path, f"{path} is sent to", only_post, methods=["GET"])
 
 
 def _take(service: Service) -> Response:
