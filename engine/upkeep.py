@@ -18,7 +18,7 @@ from engine.store import Store
 LOOK_S = 2.0
 """How often a server looks whether spans have arrived that are not settled."""
 REST = 9
-"""It rests that many times as long as settling a batch took, so that intake goes before."""
+"""While spans arrive it rests that many times as long as settling a batch took: intake goes before."""
 RETRY_S = 30.0
 """How long after a fault, such as a full disk, it tries to settle again."""
 PASS_S = 3600.0
@@ -51,10 +51,15 @@ def kept_up(store: Store, days: int | None, now_ns: Callable[[], int]) -> Iterat
 
 
 def settle(store: Store) -> float:
-    """Settle a batch of every tenant that has one, so that a reader finds little left to settle."""
-    begun_s = perf_counter()
-    for tenant in store.unsettled():
-        store.settle(tenant, batches=1)
+    """Settle a batch of every tenant that has one, so that a reader finds little left to settle.
+
+    The next one follows at once if nothing new has come meanwhile; else after a rest.
+    """
+    begun_s, before = perf_counter(), store.unsettled()
+    settled = [store.settle(tenant, limit_s=0) for tenant in before]
+    left = store.unsettled()
+    if any(settled) and left and left.items() <= before.items():
+        return 0
     return max(LOOK_S, REST * (perf_counter() - begun_s))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
+from math import inf
 
 import numpy as np
 from msgspec.structs import replace
@@ -96,7 +97,7 @@ class MemoryStore:
             ]
             self._runs[run_id] = ended[0] if ended else ruled(run, self._rules.get(run.agent, ()))
 
-    def settle(self, tenant: str, batches: int | None = None) -> set[str]:
+    def settle(self, tenant: str, limit_s: float = inf) -> set[str]:
         return set()
 
     def agents(self, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:
@@ -168,8 +169,8 @@ class MemoryStore:
     def tenants(self) -> list[str]:
         return ["default"]
 
-    def unsettled(self) -> list[str]:
-        return []
+    def unsettled(self) -> dict[str, int]:
+        return {}
 
     def expire(self, tenant: str, before_ns: int, limit: int) -> Expired:
         raise NotImplementedError

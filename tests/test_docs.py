@@ -36,7 +36,8 @@ RULES = {
             f"engine.{name}"
             for name in ("statistics", "paths", "runs", "siblings", "maps", "forks", "history")
         ),
-        *(f"engine.{name}" for name in ("verdicts", "calibration", "store", "builder", "retention", "upkeep")),
+        *(f"engine.{name}" for name in ("verdicts", "calibration", "store", "builder")),
+        *(f"engine.{name}" for name in ("retention", "upkeep")),
         "dashboard.auth.failures",
         "dashboard.auth.sessions",
         "dashboard.theme",

@@ -161,6 +161,17 @@ def test_readers_of_a_locked_store_wait_together_and_not_one_after_the_other(tmp
     store.close()
 
 
+def test_a_reader_of_very_much_that_arrived_is_answered_before_all_of_it_is_settled(tmp_path: Path) -> None:
+    open_store(tmp_path / "runs.sqlite", create=True).close()
+    store = SQLiteStore(tmp_path / "runs.sqlite", settling_s=0)
+    store.append("default", [Span(f"t{number}", "s", "n", 1, 2) for number in range(600)])
+    assert store.find("default", "t0") == ["t0"]
+    assert store.unsettled() == {"default": 600}
+    assert store.find("default", "t599") == ["t599"]
+    assert store.unsettled() == {}
+    store.close()
+
+
 class Interrupted(SQLiteStore):
     """A store into which others write while it folds a batch."""
 

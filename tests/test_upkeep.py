@@ -13,8 +13,8 @@ from engine import upkeep
 from engine.errors import StoreError
 from engine.retention import DAY_NS
 from engine.spans import Span
-from engine.store import Store
-from engine.store.sqlite import open_store
+from engine.store import Store, settling
+from engine.store.sqlite import SQLiteStore, open_store
 
 NOW = 2_000_000_000_000_000_000
 MONTH = NOW - 30 * DAY_NS
@@ -43,17 +43,41 @@ def running() -> set[str]:
 def test_what_arrives_is_settled_before_anybody_asks(store: Store) -> None:
     for tenant in ("acme", "default"):
         store.append(tenant, [Span("t", "s", "n", NOW, NOW + 1)])
-    assert store.unsettled() == ["acme", "default"]
+    assert store.unsettled() == {"acme": 1, "default": 2}
     with upkeep.kept_up(store, None, lambda: NOW):
         wait_until(lambda: not store.unsettled())
 
 
-def test_a_batch_is_settled_at_a_time_and_a_rest_follows(store: Store) -> None:
-    store.append("default", [Span(f"t{number}", "s", "n", NOW, NOW + 1) for number in range(600)])
+def test_a_batch_is_settled_at_a_time_without_a_rest_until_all_are(store: Store) -> None:
+    store.append("default", [Span(f"t{number}", "s", "n", NOW, NOW + 1) for number in range(1_100)])
+    assert upkeep.settle(store) == 0
+    assert store.unsettled() == {"default": 1_100}
+    assert upkeep.settle(store) == 0
     assert upkeep.settle(store) >= upkeep.LOOK_S
-    assert store.unsettled() == ["default"]
-    upkeep.settle(store)
-    assert store.unsettled() == []
+    assert store.unsettled() == {}
+
+
+class Busy(SQLiteStore):
+    """A store into which spans arrive while others are settled."""
+
+    def _write_batch(self, tenant: str, folded: settling.Folded) -> settling.Settled:
+        self.append(tenant, [Span("late", "s", "n", NOW, NOW + 1)])
+        return super()._write_batch(tenant, folded)
+
+
+def test_while_spans_arrive_a_rest_follows_each_batch(store: Store, tmp_path: Path) -> None:
+    busy = Busy(tmp_path / "runs.sqlite")
+    busy.append("default", [Span("t", "s", "n", NOW, NOW + 1)])
+    assert upkeep.settle(busy) >= upkeep.LOOK_S
+    assert busy.unsettled() == {"default": 2}
+    busy.close()
+
+
+def test_a_store_that_is_only_read_is_not_looked_at_without_a_rest(store: Store, tmp_path: Path) -> None:
+    store.append("default", [Span("t", "s", "n", NOW, NOW + 1)])
+    reader = open_store(tmp_path / "runs.sqlite", read_only=True)
+    assert upkeep.settle(reader) >= upkeep.LOOK_S
+    reader.close()
 
 
 def test_old_runs_go_in_the_background_and_all_stops_when_left(store: Store) -> None:

@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from math import inf
 from typing import Any, TypeVar
 
 from rich.console import RenderableType
@@ -47,7 +48,7 @@ def demo(asked: Namespace) -> int:
 
 def serve(asked: Namespace) -> int:
     """Serve a store."""
-    with _store(asked, create=True, patience_s=serving.PATIENCE_S) as store:
+    with _store(asked, True, serving.PATIENCE_S, serving.SETTLING_S) as store:
         serving.serve(store, asked.tenant, asked.now, asked.port, _settings(), asked.grpc, asked.host)
     return DONE
 
@@ -180,11 +181,17 @@ def _of_cohort(asked: Namespace, load: Callable[[Store, Cohort, int, Bounds], T]
 
 
 @contextmanager
-def _store(asked: Namespace, create: bool = False, patience_s: float = PATIENCE_S) -> Iterator[Store]:
+def _store(
+    asked: Namespace, create: bool = False, patience_s: float = PATIENCE_S, settling_s: float = inf
+) -> Iterator[Store]:
     if not create and not asked.store.exists():
         raise ForkmapError(f"{asked.store} does not exist: forkmap import makes it, --store names another")
     store = open_store(
-        asked.store, create=create, reading_settings=_settings().reading, patience_s=patience_s
+        asked.store,
+        create=create,
+        reading_settings=_settings().reading,
+        patience_s=patience_s,
+        settling_s=settling_s,
     )
     try:
         yield store

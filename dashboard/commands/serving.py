@@ -25,6 +25,8 @@ from engine.store.sqlite import open_store
 HOST = "127.0.0.1"
 PATIENCE_S = 5.0
 """How long who sends spans, or looks at a page, waits while others write to the store."""
+SETTLING_S = 2.0
+"""How long who looks at a page waits for what has arrived to be settled; the rest is in the background."""
 PORT = 8050
 """The port that is tried first; taken ones are passed over."""
 TENANT = "default"

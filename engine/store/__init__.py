@@ -9,6 +9,7 @@ finds what another tenant holds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 from typing import NamedTuple, Protocol
 
 from engine.keys import Key
@@ -111,11 +112,11 @@ class Store(Protocol):
     def undeclared(self, tenant: str, agent: str, limit: int = MAX_RUNS) -> Iterator[Run]:
         """An agent's (latest ``limit``) runs that nobody declared an outcome of, newest first."""
 
-    def settle(self, tenant: str, batches: int | None = None) -> set[str]:
+    def settle(self, tenant: str, limit_s: float = inf) -> set[str]:
         """Fold every trace touched since the last time; ids of the runs these belong to.
 
         What is touched only meanwhile is left to the next time, so it ends however much arrives; and
-        so is what is left after a number of batches.
+        so is what is left after the batch that ``limit_s`` seconds end in.
         """
 
     def agents(self, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:
@@ -174,8 +175,8 @@ class Store(Protocol):
     def tenants(self) -> list[str]:
         """Every tenant that holds something, by name."""
 
-    def unsettled(self) -> list[str]:
-        """Every tenant with spans that are not settled yet, by name."""
+    def unsettled(self) -> dict[str, int]:
+        """Every tenant with spans that are not settled yet, and the number of their latest trace."""
 
     def expire(self, tenant: str, before_ns: int, limit: int) -> Expired:
         """Remove runs whose last activity is before a moment, and all that belongs to them; settles first.

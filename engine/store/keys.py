@@ -29,10 +29,10 @@ def tenant_names(db: sqlite3.Connection) -> list[str]:
     return [name for (name,) in db.execute("SELECT name FROM tenants ORDER BY name")]
 
 
-def unsettled_tenants(db: sqlite3.Connection) -> list[str]:
-    """Every tenant with a touched trace, by name."""
-    touched = "SELECT tenant FROM traces WHERE stamp <> settled"
-    return [name for (name,) in db.execute(f"SELECT name FROM tenants WHERE no IN ({touched}) ORDER BY name")]
+def unsettled_tenants(db: sqlite3.Connection) -> dict[str, int]:
+    """Every tenant with a touched trace, and the number of the last."""
+    touched = "SELECT tenant, max(no) AS last FROM traces WHERE stamp <> settled GROUP BY tenant"
+    return dict(db.execute(f"SELECT name, last FROM ({touched}) JOIN tenants t ON t.no = tenant"))
 
 
 def cohort_numbers(db: sqlite3.Connection, cohort: Cohort) -> tuple[int, int] | None:

@@ -194,7 +194,9 @@ def check_same(path: Path, opened: tuple[int, int] | None) -> None:
     Else what was removed or replaced would be shown, and written to, until the process ends.
     """
     if identity(path) != opened:
-        raise StoreError(f"{path} was removed or replaced while it was open: start again to use what is there")
+        raise StoreError(
+            f"{path} was removed or replaced while it was open: start again to use what is there"
+        )
 
 
 def is_writable(path: Path) -> bool:

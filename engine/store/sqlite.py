@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Concatenate, ParamSpec, TypeVar
@@ -59,8 +60,10 @@ class SQLiteStore:
         read_only: bool = False,
         reading_settings: ReadingSettings = READ_AS_IS,
         patience_s: float = opening.PATIENCE_S,
+        settling_s: float = inf,
     ) -> None:
-        self.path, self.reading_settings, self.patience_s = path, reading_settings, patience_s
+        self.path, self.reading_settings = path, reading_settings
+        self.patience_s, self.settling_s = patience_s, settling_s
         self.read_only = read_only or not opening.is_writable(path)
         self._idle: deque[sqlite3.Connection] = deque()
         self._turns = Turns()
@@ -108,15 +111,14 @@ class SQLiteStore:
         with self._transaction(_snapshot) as db:
             yield from reading.undeclared(db, tenant, agent, limit)
 
-    def settle(self, tenant: str, batches: int | None = None) -> set[str]:
+    def settle(self, tenant: str, limit_s: float = inf) -> set[str]:
         """See :meth:`engine.store.Store.settle`; a store that is only read is left as it is."""
-        run_ids: set[str] = set()
-        up_to = 0 if self.read_only else self._read(_last_touched, tenant)
-        after, batch = 0, 0
-        while after < up_to and (batches is None or batch < batches):
+        run_ids, until_s = set[str](), monotonic() + limit_s
+        after, up_to = 0, 0 if self.read_only else self._read(_last_touched, tenant)
+        while after < up_to:
             settled = self._settle_batch(tenant, after, up_to)
             run_ids |= settled.run_ids
-            after, batch = settled.up_to, batch + 1
+            after = settled.up_to if monotonic() < until_s else up_to
         return run_ids
 
     def _settle_batch(self, tenant: str, after: int, up_to: int) -> settling.Settled:
@@ -149,7 +151,7 @@ class SQLiteStore:
     def _settle_if_possible(self, tenant: str) -> None:
         """Settle before reading; where nothing can be written, or not yet, the answer is as last settled."""
         with suppress(UnwritableStoreError, BusyStoreError):
-            self.settle(tenant)
+            self.settle(tenant, self.settling_s)
 
     def read_anew(self) -> None:
         """Let all spans be folded again if they were read with other settings, or by another version."""
@@ -229,7 +231,7 @@ class SQLiteStore:
         """See :meth:`engine.store.Store.tenants`."""
         return self._read(tenant_names)
 
-    def unsettled(self) -> list[str]:
+    def unsettled(self) -> dict[str, int]:
         """See :meth:`engine.store.Store.unsettled`."""
         return self._read(unsettled_tenants)
 
@@ -333,6 +335,7 @@ def open_store(
     read_only: bool = False,
     reading_settings: ReadingSettings = READ_AS_IS,
     patience_s: float = opening.PATIENCE_S,
+    settling_s: float = inf,
 ) -> Store:
     """Open a store's file, or make an empty one.
 
@@ -349,6 +352,8 @@ def open_store(
         writing with, or this version reads otherwise, all runs are folded anew when next asked for.
     patience_s : float
         How long a writer waits for the others before :class:`engine.errors.BusyStoreError`.
+    settling_s : float
+        How long a reader settles what has arrived; past that it is answered with what is settled.
 
     Raises
     ------
@@ -365,7 +370,7 @@ def open_store(
             opening.bring_forward(db, path, only_read)
         finally:
             db.close()
-    store = SQLiteStore(path, read_only, reading_settings, patience_s)
+    store = SQLiteStore(path, read_only, reading_settings, patience_s, settling_s)
     with suppress(UnwritableStoreError):
         store.read_anew()
     return store
