@@ -327,7 +327,7 @@ def test_a_step_that_the_map_calls_a_fatal_fork_is_never_shown_as_going_well() -
     service = service_of([*runs, make_run("live", "tool:a", source=Source.INFERRED, age_ns=0)])
     page = settled(service, "/run?run=live&next=tool%3Ax")
     said = text(page.body)
-    told = "On the map  step 2, x,  is a fatal fork: 4 of 30 succeeded against 57 of 60 that went another way"
+    told = "On the map  step 2, x , is a fatal fork: 4 of 30 succeeded against 57 of 60 that went another way"
     assert "If it goes on with  tool x : on track" in said
     assert said.count(told) == 1
     assert classes(page.body, "verdict") == ["card verdict verdict-on-track", "verdict verdict-forked"]

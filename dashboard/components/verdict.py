@@ -83,9 +83,9 @@ def _forked(behaviour: BehaviourMap, node: int, look: Look) -> Component:
     others_won, others = int(behaviour.sibling_successes[node]), int(behaviour.sibling_support[node])
     p = words.probability(float(behaviour.p[node]))
     place = Look(agent=behaviour.cohort.agent, window=look.window, node=behaviour.key_text(node))
-    link = dcc.Link(f"step {int(behaviour.depth[node])}, {words.bare(token)},", href=urls.map_url(place))
+    link = dcc.Link(f"step {int(behaviour.depth[node])}, {words.bare(token)}", href=urls.map_url(place))
     counts = f"{won:,} of {support:,} succeeded against {others_won:,} of {others:,} that went another way"
-    return html.P(["On the map ", link, f" is a fatal fork: {counts} (p {p})."])
+    return html.P(["On the map ", link, f", is a fatal fork: {counts} (p {p})."])
 
 
 def depths(verdict: Verdict) -> Component:
@@ -125,7 +125,7 @@ def fall_in_words(verdict: Verdict) -> str:
     A fall counts between two depths that each have at least 10 other runs.
     """
     if verdict.fell_most is None:
-        return f"As far as at least {MIN_HISTORY} other runs went, the odds fell from no step to the next."
+        return f"The odds never fell from one step to the next, as far as at least {MIN_HISTORY} runs went."
     before, after = verdict.depths[verdict.fell_most - 2], verdict.depths[verdict.fell_most - 1]
     return (
         f"The odds fell most at step {verdict.fell_most}, {words.bare(after.token)}: from "
