@@ -44,6 +44,9 @@ from engine.store.fitting import bounded
 from engine.store.keys import given_tenant, tenant_names, tenant_number, unsettled_tenants
 from engine.store.turns import Turns, begin
 
+AGAIN_S = 1.0
+"""How long after a reader gave up settling no reader tries again."""
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -68,7 +71,7 @@ class SQLiteStore:
         self._idle: deque[sqlite3.Connection] = deque()
         self._turns = Turns()
         self._folding = threading.Lock()
-        self._found_busy_s = 0.0
+        self._found_busy_s = self._gave_up_s = -inf
         self._file = opening.identity(path)
 
     def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
@@ -149,9 +152,21 @@ class SQLiteStore:
             return settling.write_batch(db, number, again)
 
     def _settle_if_possible(self, tenant: str) -> None:
-        """Settle before reading; where nothing can be written, or not yet, the answer is as last settled."""
-        with suppress(UnwritableStoreError, BusyStoreError):
-            self.settle(tenant, self.settling_s)
+        """Settle before reading; where nothing can be written, or not soon, the answer is as last settled.
+
+        Who asks several things in a row waits for the first only.
+        """
+        if monotonic() < self._gave_up_s + AGAIN_S:
+            return
+        until_s = monotonic() + self.settling_s
+        with suppress(UnwritableStoreError):
+            try:
+                self.settle(tenant, self.settling_s)
+                is_done = monotonic() < until_s
+            except BusyStoreError:
+                is_done = False
+            if not is_done:
+                self._gave_up_s = monotonic()
 
     def read_anew(self) -> None:
         """Let all spans be folded again if they were read with other settings, or by another version."""
