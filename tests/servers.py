@@ -18,7 +18,7 @@ from tests.exporting import Answer, Document, body, get, post, trace_id
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["dashboard.app", "tests.servers"])
-_READY_S = 60.0
+_READY_S = _SHOWN_S = 60.0
 
 
 def serve(path: str, port: int, file_bytes: int | None) -> None:
@@ -79,7 +79,13 @@ class Server:
         return post(self.address, body(spans))
 
     def shows(self, trace: str) -> bool:
-        """Whether a trace's run is found."""
+        """Whether a trace's run is found, at once or, once what came before it is settled, soon."""
+        until_s = time.monotonic() + _SHOWN_S
+        while not (found := self._finds(trace)) and time.monotonic() < until_s:
+            time.sleep(0.1)
+        return found
+
+    def _finds(self, trace: str) -> bool:
         answer = get(self.address, f"/go?q={trace_id(trace)}")
         return answer.status == 302 and answer.headers["Location"].startswith("/run?")
 

@@ -224,9 +224,7 @@ def test_a_trace_of_a_hundred_thousand_spans_is_shown_within_seconds(server: Ser
     for first in range(0, 100_000, 10_000):
         spans = [span("huge", number, 0 if number else None) for number in range(first, first + 10_000)]
         assert server.send(spans).status == 200
-    deadline_s = time.monotonic() + 60
-    while not server.shows("huge"):
-        assert time.monotonic() < deadline_s
+    assert server.shows("huge")
     store = open_store(server.path, read_only=True)
     assert len(store.run("default", trace_id("huge")).steps) == 100_000
     store.close()
