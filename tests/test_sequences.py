@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from engine.errors import InputError
 from engine.sequences import Expression, matches, parse
-from engine.sequences.tree import And, Edge, Field, Not, Or, Pattern, Repeat, Step
+from engine.sequences.tree import And, Edge, Field, Not, Or, Pattern, Repeat, Step, is_on_one_step
 from engine.sequences.tree import Sequence as Chain
 from engine.steps import Step as Call
 
@@ -123,6 +123,15 @@ def test_what_is_read() -> None:
         ("ticket: and a", "column 1: ticket: names nothing"),
         ("outcome:great", "column 1: outcome: is one of success, failure, abandoned, unknown"),
         ("a > ticket:t", "ticket: says something of the whole run: join it with and, or or !"),
+        ("(a > b and c) $", "inside a sequence, and joins conditions on one step: (a and !error(*))"),
+        (
+            "a > !(b > c) > d",
+            "! of more than one step stands beside a .. of its sequence: a .. !(b > c)",
+        ),
+        (
+            "(a > !(b > c)) > d",
+            "! of more than one step stands beside a .. of its sequence: a .. !(b > c)",
+        ),
         ("a .. !b .. !c", "two ! with .. between them: write !(A or B)"),
         ("(" * 60 + "a" + ")" * 60, "an expression has at most 50 parentheses and !"),
         ("a" * 1001, "an expression has at most 1,000 characters, this one 1,001"),
@@ -144,28 +153,38 @@ names = st.sampled_from((("a",), ("b",), ("", "")))
 single = st.builds(Step, names.map(Pattern), failed=st.booleans())
 
 
-def _joined(parts: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
-    several = st.lists(parts, min_size=2, max_size=3).map(tuple)
+def _several(parts: st.SearchStrategy[Expression]) -> st.SearchStrategy[tuple[Expression, ...]]:
+    return st.lists(parts, min_size=2, max_size=3).map(tuple)
+
+
+def _of_steps(parts: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
     return st.one_of(
-        st.builds(Repeat, parts, st.integers(1, 3)),
-        st.builds(Not, parts),
-        st.builds(And, several),
-        st.builds(Or, several),
-        _chains(parts),
+        st.builds(Repeat, parts, st.integers(1, 3)), st.builds(Or, _several(parts)), _chains(parts)
     )
+
+
+def _of_runs(parts: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    return st.one_of(st.builds(Not, parts), st.builds(And, _several(parts)), st.builds(Or, _several(parts)))
 
 
 @st.composite
 def _chains(draw: st.DrawFn, parts: st.SearchStrategy[Expression]) -> Chain:
-    found = draw(st.lists(st.one_of(parts, st.builds(Edge, st.booleans())), min_size=2, max_size=4))
+    """No two parts in a row are negated, and one that is negated stands beside a ``..``."""
+    found: list[Expression] = []
+    for _ in range(draw(st.integers(2, 4))):
+        part = draw(st.one_of(parts, st.builds(Edge, st.booleans()), st.builds(Not, parts)))
+        is_second = isinstance(part, Not) and bool(found) and isinstance(found[-1], Not)
+        found.append(draw(single) if is_second else part)
     links: list[str] = []
     for left, right in pairwise(found):
-        both = isinstance(left, Not) and isinstance(right, Not)
-        links.append(">" if both else draw(st.sampled_from((">", ".."))))
+        complex = not all(is_on_one_step(each) or not isinstance(each, Not) for each in (left, right))
+        links.append(".." if complex else draw(st.sampled_from((">", ".."))))
     return Chain(tuple(found), tuple(links))  # type: ignore[arg-type]
 
 
-expressions = st.recursive(single, _joined, max_leaves=6)
+conditions = st.recursive(single, _of_runs, max_leaves=3)
+sequences = st.recursive(conditions, _of_steps, max_leaves=5)
+expressions = st.recursive(sequences, _of_runs, max_leaves=3)
 runs = st.lists(st.sampled_from(("a", "b", "a!", "b!")), max_size=6).map(" ".join)
 
 
@@ -256,7 +275,8 @@ NASTY = (
     "a .. !(a > b) .. a .. !(b > a) .. a .. !(a x3) .. c",
     "*a*a*a*a*a*a*a*a*a*b",
     "((^ x10000) x10000) x10000 > c",
-    "((a .. a) and (a .. a .. a) and !(b > c)) x2 > c",
+    "a .. !(a .. !(a .. !(a .. !(a .. !(a x2 .. b) .. c) .. c) .. c) .. c) .. c",
+    "((a .. !(a > b) .. a) x3 or (a .. !(b > a x2) .. a) x3) x2 > c",
 )
 
 
@@ -273,7 +293,15 @@ def test_a_run_of_100_000_steps_is_asked_at_once() -> None:
     steps = run("a b c " * 33_334)
     began = time.process_time()
     assert is_so_of("a x1 > b .. !error(*) .. c > a .. c $", steps)
-    assert time.process_time() - began < 2
+    assert is_so_of("(a > b > c) x9999 and !a x2", steps)
+    assert not is_so_of("* x10000 > d or !(a .. c)", steps)
+    assert time.process_time() - began < 5
+
+
+def test_an_expression_may_nest_as_deep_as_it_is_allowed_to() -> None:
+    assert is_so("(a > " * 49 + "a" + ")" * 49, "a " * 50)
+    assert is_so("!" * 50 + "a", "a")
+    assert is_so("a .. (" * 49 + "a" + ")" * 49, "a " * 60)
 
 
 def is_so_of(expression: str, steps: Sequence[Call]) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from itertools import pairwise
-from operator import or_
+from operator import and_, or_
 from typing import TypeAlias
 
 from engine.sequences.tree import (
@@ -73,6 +73,8 @@ class _Matcher:
         self._steps, self._fields = steps, fields
         self._end = len(steps)
         self._all = (2 << self._end) - 1
+        self._met: dict[Expression, Places] = {}
+        self._first: dict[tuple[int, bool, int], int] = {}
 
     def holds(self, expression: Expression) -> bool:
         """Whether it is so of the run."""
@@ -104,25 +106,23 @@ class _Matcher:
                 return self._walk(expression, starts, ">")
             case Or(parts):
                 return _union(self._ends(part, starts) for part in parts)
-            case And(parts):
-                return _union(self._common(parts, start) for start in _each(starts))
-            case Not(part):
-                return _union(start << 1 & ~self._ends(part, start) for start in _each(starts)) & self._all
             case _:
                 raise TypeError(f"{expression} stands at no place")
 
     def _where(self, condition: Expression) -> Places:
-        """Before which steps the condition on one step is met."""
+        """Before which steps the condition on one step is met; looked for once."""
+        if condition not in self._met:
+            self._met[condition] = self._look(condition)
+        return self._met[condition]
+
+    def _look(self, condition: Expression) -> Places:
         match condition:
             case Step():
                 return self._named(condition)
             case Not(part):
                 return self._all >> 1 & ~self._where(part)
             case And(parts):
-                found = self._all
-                for part in parts:
-                    found &= self._where(part)
-                return found
+                return reduce(and_, map(self._where, parts))
             case Or(parts):
                 return _union(map(self._where, parts))
             case _:
@@ -154,13 +154,6 @@ class _Matcher:
             reached |= starts
         return reached
 
-    def _common(self, parts: Sequence[Expression], start: Places) -> Places:
-        """Where all of them can end that begin at this place."""
-        ends = self._all
-        for part in parts:
-            ends &= self._ends(part, start)
-        return ends
-
     def _walk(self, chain: Chain, starts: Places, outside: Link) -> Places:
         """Where its parts can end, one after the other; ``outside`` links them to what is around."""
         apart = False
@@ -179,7 +172,7 @@ class _Matcher:
             case ">", ">":
                 return self._ends(Not(part), starts)
             case ">", "..":
-                return starts & ~_union(start for start in _each(starts) if self._ends(part, start))
+                return _union(start for start in _each(starts) if self._first_end(part, start, False) < 0)
             case "..", ">":
                 return self._later(starts) & ~self._ends(part, self._all)
             case _:
@@ -189,11 +182,22 @@ class _Matcher:
         """The places from each start up to where the part would end that begins there or later."""
         reached = 0
         for start in _each(starts):
-            ends = self._ends(part, self._later(start))
-            if not ends:
+            end = self._first_end(part, start, True)
+            if end < 0:
                 return reached | self._later(start)
-            reached |= _lowest(ends) - start
+            reached |= (1 << end) - start
         return reached
+
+    def _first_end(self, part: Expression, start: Places, or_later: bool) -> int:
+        """Number of the first place where the part can end that begins at a place; -1 if it cannot.
+
+        Looked for once: parts within parts would look again and again else.
+        """
+        key = id(part), or_later, start.bit_length()
+        if key not in self._first:
+            ends = self._ends(part, self._later(start) if or_later else start)
+            self._first[key] = _lowest(ends).bit_length() - 1
+        return self._first[key]
 
     def _later(self, starts: Places) -> Places:
         """These places and all behind the first of them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import InputError
@@ -20,6 +21,7 @@ from engine.sequences.tree import (
     Sequence,
     Step,
     fields_of,
+    is_on_one_step,
 )
 
 if TYPE_CHECKING:
@@ -169,7 +171,9 @@ class _Builder:
         both_sides = zip(parts, links, parts[1:], strict=False)
         if any(isinstance(a, Not) and link == ".." and isinstance(b, Not) for a, link, b in both_sides):
             raise InputError("two ! with .. between them: write !(A or B)")
-        return Sequence(tuple(map(_of_steps, parts)), tuple(links))
+        around = pairwise(("..", *links, ".."))
+        placed = (_beside(part, *both) for part, both in zip(parts, around, strict=True))
+        return Sequence(tuple(placed), tuple(links))
 
     def step(self, parts: list[Any]) -> Expression:
         return _step(parts[0])
@@ -186,10 +190,31 @@ class _Builder:
 
 
 def _of_steps(part: Expression) -> Expression:
-    """The part, unless it asks about the run's fields, which stand at no place among its steps."""
+    """The part of a sequence, unless it is none that stands at a place among the steps."""
     for name in fields_of(part):
         raise InputError(f"{name}: says something of the whole run: join it with and, or or !")
+    if is_on_one_step(part):
+        return part
+    match part:
+        case And():
+            raise InputError("inside a sequence, and joins conditions on one step: (a and !error(*))")
+        case Not():
+            raise InputError("! of more than one step stands beside a .. of its sequence: a .. !(b > c)")
+        case Or(parts):
+            for each in parts:
+                _of_steps(each)
+        case Sequence(parts, links):
+            ends = [each for each, link in ((parts[0], links[0]), (parts[-1], links[-1])) if link == ">"]
+            for each in ends:
+                _of_steps(each)
     return part
+
+
+def _beside(part: Expression, left: Link, right: Link) -> Expression:
+    """The part of a sequence, linked so to what is around it."""
+    if isinstance(part, Not) and ".." in (left, right):
+        return Not(_of_steps(part.part))
+    return _of_steps(part)
 
 
 def _step(token: Any, failed: bool = False) -> Step:

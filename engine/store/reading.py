@@ -55,6 +55,11 @@ SELECT run_id FROM runs WHERE no IN (
 UNION
 SELECT run_id FROM runs WHERE tenant = :tenant AND run_id IN (SELECT value FROM json_each(:runs))"""
 
+_DECLARED_RUN = """
+SELECT t.no, t.trace_id, r.source = 0 FROM runs r JOIN traces t ON t.run = r.no
+WHERE r.tenant = ? AND r.run_id = ? ORDER BY t.no"""
+"""A run's traces, and whether they need be read for what its spans declare."""
+
 _ENDINGS = (Outcome.SUCCESS, Outcome.FAILURE, Outcome.ABANDONED)
 
 
@@ -143,10 +148,11 @@ def declarations(
     number, kept = tenant_number(db, tenant), identifier(plain(run_id))
     if number is None:
         return []
-    sent = [span for trace in traces_of_run(db, number, kept) for span in each_span(db, trace)]
-    names = told_names(kept, {span.trace_id for span in sent})
-    by_spans = said(kept, (read(span, evaluation) for span in sent))
-    every = [*by_spans, *declarations_of(db, number, names)]
+    found = db.execute(_DECLARED_RUN, (number, kept)).fetchall()
+    traces = [no for no, _, is_declared in found if is_declared]
+    sent = (span for trace in traces for span in each_span(db, trace))
+    names = told_names(kept, [trace_id for _, trace_id, _ in found])
+    every = [*said(kept, (read(span, evaluation) for span in sent)), *declarations_of(db, number, names)]
     every.sort(key=lambda each: each.time_ns)
     return every[::-1]
 
