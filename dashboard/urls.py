@@ -239,7 +239,9 @@ def local(target: str) -> str:
     ('/map?agent=a', '/', '/', '/')
     """
     path = target.partition("?")[0]
-    fits = target.startswith("/") and not target.startswith("//") and "\\" not in target and target.isprintable()
+    fits = (
+        target.startswith("/") and not target.startswith("//") and "\\" not in target and target.isprintable()
+    )
     return target if fits and path not in (SIGN_IN, SIGN_OUT) else HOME
 
 
