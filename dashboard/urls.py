@@ -235,8 +235,10 @@ def sign_in_url(target: str) -> str:
 def local(target: str) -> str:
     """A path of this server with its query, as it is; anything else is the list of agents.
 
-    >>> local("/map?agent=a"), local("//evil.example"), local("https:evil.example"), local("/\\\\evil.example")
-    ('/map?agent=a', '/', '/', '/')
+    >>> local("/map?agent=a"), local("https:evil.example")
+    ('/map?agent=a', '/')
+    >>> local("//evil.example"), local("/\\\\evil.example")
+    ('/', '/')
     """
     path = target.partition("?")[0]
     fits = (
