@@ -162,8 +162,22 @@ def test_who_shows_no_key_is_told_how_in_the_form_that_the_asker_reads(door: Doo
 def test_a_form_of_who_is_signed_out_by_now_leads_back_to_its_page(door: Door) -> None:
     form = {"data": {"run": "bad-1"}, "headers": {"Referer": "http://localhost/run?run=bad-1"}}
     assert door.client().post("/outcome", **form).location == "/signin?next=%2Frun%3Frun%3Dbad-1"
-    away = {"data": {"run": "bad-1"}, "headers": {"Referer": "//evil.example//evil.example"}}
-    assert door.client().post("/outcome", **away).location == "/signin?next=%2F"
+    for elsewhere in ("//evil.example//evil.example", "http://["):
+        away = {"data": {"run": "bad-1"}, "headers": {"Referer": elsewhere}}
+        assert door.client().post("/outcome", **away).location == "/signin?next=%2F"
+
+
+def test_an_origin_that_is_no_address_is_foreign(door: Door) -> None:
+    client, headers = door.client(), {"Origin": "http://["}
+    assert client.post("/v1/traces", headers=headers).status_code == 403
+    assert client.post("/signin", headers=headers, data={"key": ""}).status_code == 403
+
+
+def test_a_question_of_raw_bytes_is_answered(door: Door) -> None:
+    client, headers = door.client(), bearing(door.keys[Role.READ])
+    for path, status in (("/api/v1/agents", 400), ("/data/map", 409)):
+        asked = {"QUERY_STRING": "from=\xff&agent=\xff"}
+        assert client.get(path, headers=headers, environ_overrides=asked).status_code == status
 
 
 def test_a_key_may_come_in_either_header(door: Door) -> None:

@@ -127,6 +127,12 @@ def test_an_outcome_is_put_and_read_back_with_who_said_it(programs: Programs) ->
     assert run["declarations"] == [said]
 
 
+@pytest.mark.parametrize("run_id", ["/a", "a//b", "a/"])
+def test_slashes_of_a_run_id_are_its_own(programs: Programs, run_id: str) -> None:
+    answer = programs.put(run_id.replace("/", "%2F"), {"outcome": "failure"})
+    assert (answer.status_code, answer.json["run_id"]) == (202, run_id)
+
+
 def test_putting_the_same_again_changes_nothing(programs: Programs, store: Store) -> None:
     first = programs.put("chat%2F1", {"outcome": "failure"})
     again = programs.put(DASHED, {"outcome": "failure"})

@@ -159,7 +159,10 @@ def _answered() -> Iterator[None]:
 
 def _form_page() -> str:
     """The page that a form was sent from, as a path of this server."""
-    sent_from = urlsplit(request.referrer or "")
+    try:
+        sent_from = urlsplit(request.referrer or "")
+    except ValueError:
+        return urls.HOME
     return urls.local(sent_from._replace(scheme="", netloc="").geturl())
 
 

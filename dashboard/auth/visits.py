@@ -116,5 +116,10 @@ def is_foreign(origin: str | None, host: str) -> bool:
     (True, True)
     >>> is_foreign("http://LOCALHOST:8050", "localhost:8050"), is_foreign(None, "localhost:8050")
     (False, False)
+    >>> is_foreign("http://[", "localhost:8050")
+    True
     """
-    return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+    try:
+        return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+    except ValueError:
+        return True
