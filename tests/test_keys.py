@@ -151,7 +151,7 @@ def test_keys_for_people(path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["keys", "revoke", "--store", str(path), key_id]) == 0
     assert capsys.readouterr().out == f"Key {key_id} of tenant acme works no more.\n"
     assert main(["keys", "list", "--store", str(path), "--tenant", "other"]) == 0
-    assert capsys.readouterr().out.startswith("No key has been made for this tenant")
+    assert capsys.readouterr().out.startswith("No key has been made for the tenant other")
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,9 @@ _PAGE = """<!DOCTYPE html>
 <p><a href="{{ again }}">Go on to Forkmap</a></p>
 {% else %}
 <form method="post" action="/signin" class="card">
-<h1>Sign in</h1>
+<h1>Sign in to Forkmap</h1>
 <p class="dim" id="how">With a key of your team: whoever runs this server makes one with
-<code>forkmap keys create --role read</code>.</p>
+<code>forkmap keys create --tenant TEAM --role read</code>.</p>
 <input type="text" name="username" autocomplete="username" value="Forkmap" hidden>
 <label for="key">Key</label>
 <input id="key" name="key" type="password" autocomplete="current-password" spellcheck="false"
@@ -44,7 +44,7 @@ _PAGE = """<!DOCTYPE html>
  aria-describedby="how{% if said %} said{% endif %}"{% if said %} aria-invalid="true"{% endif %}>
 {% if said %}<p class="signin-said" id="said" role="alert">{{ said }}</p>{% endif %}
 <input type="hidden" name="next" value="{{ target }}">
-<button type="submit" class="button">Sign in</button>
+<button type="submit" class="button primary">Sign in</button>
 </form>
 {% endif %}
 </main>

@@ -102,7 +102,7 @@ def agents(asked: Namespace) -> int:
     """List the agents."""
     with _store(asked) as store:
         found = store.agents(asked.tenant, _window(asked), _now_ns(asked, store))
-    return _print(asked, documents.agents, tables.agents, found)
+    return _print(asked, documents.agents, partial(tables.agents, tenant=asked.tenant), found)
 
 
 def about_map(
@@ -157,7 +157,9 @@ def create_key(asked: Namespace) -> int:
 def list_keys(asked: Namespace) -> int:
     """List a tenant's keys."""
     with _store(asked) as store:
-        return _print(asked, keyring.documents, keyring.table, store.keys(asked.tenant))
+        return _print(
+            asked, keyring.documents, partial(keyring.table, tenant=asked.tenant), store.keys(asked.tenant)
+        )
 
 
 def revoke_key(asked: Namespace) -> int:

@@ -74,10 +74,10 @@ def documents(keys: Sequence[Key]) -> list[Document]:
     return [document(key) for key in keys]
 
 
-def table(keys: Sequence[Key]) -> RenderableType:
+def table(keys: Sequence[Key], tenant: str) -> RenderableType:
     """Keys for people."""
     if not keys:
-        return shown("No key has been made for this tenant: forkmap keys create --role read makes one.")
+        return shown(f"No key has been made for the tenant {tenant}: forkmap keys create makes one.")
     drawn = Table(box=box.SIMPLE)
     for head in ("Id", "Role", "Label", "Made", "Revoked"):
         drawn.add_column(head)

@@ -74,10 +74,10 @@ def imported(done: Imported) -> RenderableType:
     return shown(f"Spans and outcomes: {counts}; {words.count(done.runs, 'run')}.")
 
 
-def agents(summaries: Sequence[AgentSummary]) -> RenderableType:
+def agents(summaries: Sequence[AgentSummary], tenant: str) -> RenderableType:
     """A line an agent, of those with most runs."""
     if not summaries:
-        return shown("No runs in this store yet: forkmap import FILE")
+        return shown(f"No runs of the tenant {tenant} yet: forkmap import FILE; --tenant names another.")
     table = _table("agent", completed=1, succeeded=1, failed=1, abandoned=1, live=1, rate=1, interval=1)
     most = set(nlargest(AGENT_LINES, summaries, key=lambda each: each.completed + each.unknown))
     for each in (each for each in summaries if each in most):
@@ -106,12 +106,12 @@ def behaviour(map: BehaviourMap) -> RenderableType:
         )
     left = len(map) - len(travelled)
     more = [shown(f"… and {words.count(left, 'node')} more: --json has them all.")] * bool(left)
-    return Group(_heading(map), table, *more, shown(summary(map)))
+    return Group(_heading(map), table, *more, shown(f"{summary(map)} {words.mix(map.totals)}"))
 
 
 def findings(map: BehaviourMap) -> RenderableType:
     """Each fatal fork and each hotspot in a sentence, with its path and its example runs."""
-    parts = [_heading(map), shown(summary(map))]
+    parts = [_heading(map), shown(f"{summary(map)} {words.mix(map.totals)}")]
     for fork in forks(map):
         parts += [
             shown(f"\n{_path(fork.path)}", style="bold red"),

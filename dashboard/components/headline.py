@@ -12,7 +12,7 @@ from dashboard.components import tokens, words
 from dashboard.components.evidence import run_link
 from dashboard.urls import Look
 from engine.forks import Fork, Hotspot, summary
-from engine.maps import BehaviourMap, Totals
+from engine.maps import BehaviourMap
 
 
 def headline(
@@ -20,15 +20,8 @@ def headline(
 ) -> Component:
     """One paragraph for a person who has never seen the tool."""
     parts = _wrong(behaviour, forks, look) if forks else _calm(behaviour, hotspots)
-    parts.append(f" {mix(behaviour.totals)}")
+    parts.append(f" {words.mix(behaviour.totals)}")
     return html.P(parts, className="headline")
-
-
-def mix(totals: Totals) -> str:
-    """Where the outcomes come from that all of it stands on; "" where there are none."""
-    counts = ((totals.declared, "declared"), (totals.by_rule, "by rule"), (totals.inferred, "inferred"))
-    parts = [f"{number:,} {name}" for number, name in counts if number]
-    return f"Outcomes: {', '.join(parts)}." if parts else ""
 
 
 def _wrong(behaviour: BehaviourMap, forks: Sequence[Fork], look: Look) -> list[Any]:

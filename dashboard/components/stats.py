@@ -51,7 +51,9 @@ def of_map(behaviour: BehaviourMap, forks: int, hotspots: int) -> list[Stat]:
     """What a map stands on."""
     totals = behaviour.totals
     impossible = (
-        f"{behaviour.impossible:,} with siblings under {FORK_GAP_POINTS}%" if behaviour.impossible else ""
+        f"{behaviour.impossible:,} could not be {FORK_GAP_POINTS} points worse"
+        if behaviour.impossible
+        else ""
     )
     return [
         Stat(

@@ -35,9 +35,10 @@ FORKS = 3
 def banner(verdict: Verdict, behaviour: BehaviourMap, look: Look) -> Component:
     """The verdict and its sentence, and the fatal forks of the map that its path took."""
     forks = [node for node in nodes_along(behaviour, verdict.path, verdict.live) if behaviour.fork[node]]
+    name = _name(verdict, bool(forks))
     return html.Section(
         [
-            html.H2(_name(verdict, bool(forks))),
+            html.H2(name if verdict.live else f"By other runs: {name.lower()}"),
             html.P(verdict.sentence),
             *(_forked(behaviour, node, look) for node in forks[:FORKS]),
         ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from engine.forks import compared
+from engine.maps import Totals
 from engine.paths import Token, parse_signature
 from engine.runs import ALL_TIME, SECOND_NS, Outcome, Source, Window
 
@@ -119,6 +120,22 @@ def utc(time_ns: int) -> str:
     '1970-01-02 00:00:00 UTC'
     """
     return datetime.fromtimestamp(time_ns // SECOND_NS, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def mix(totals: Totals) -> str:
+    """Where the outcomes come from that a map stands on; "" where there are none."""
+    counts = ((totals.declared, "declared"), (totals.by_rule, "by rule"), (totals.inferred, "inferred"))
+    parts = [f"{number:,} {name}" for number, name in counts if number]
+    return f"Outcomes: {', '.join(parts)}." if parts else ""
+
+
+def clock(time_ns: int) -> str:
+    """The time of a day in UTC, to the second.
+
+    >>> clock(86400000000000)
+    '00:00:00 UTC'
+    """
+    return utc(time_ns).partition(" ")[2]
 
 
 _AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))

@@ -14,7 +14,7 @@ from dashboard.components.treegrid import Icicle, TreeGrid
 from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine import queries
-from engine.builder import Failed, Ready
+from engine.builder import TTL_S, Failed, Ready
 from engine.forks import Fork, fork_at, forks, hotspots
 from engine.maps import BehaviourMap
 from engine.queries import Example
@@ -87,11 +87,15 @@ def _head(look: Look, behaviour: BehaviourMap) -> Component:
         [
             html.H1(look.agent, title=look.agent, className="clip"),
             html.Span(about, className="dim"),
+            html.Span(f"as of {words.clock(behaviour.now_ns)}", className="dim", title=_AS_OF),
             *_rules(look, behaviour),
             html.Div([choices.windows(look, urls.MAP), choices.views(look)], className="switches"),
         ],
         className="page-head",
     )
+
+
+_AS_OF = f"A map is built anew {TTL_S // 60:g} minutes after it was last, once somebody looks at it"
 
 
 def _rules(look: Look, behaviour: BehaviourMap) -> list[Component]:
