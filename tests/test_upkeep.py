@@ -35,9 +35,8 @@ def wait_until(is_so: Callable[[], bool]) -> None:
     pytest.fail("not so after ten seconds")
 
 
-def running() -> set[str]:
-    """Names of the threads that keep a store up."""
-    return {each.name for each in threading.enumerate() if each.name.startswith("forkmap-")}
+def names_of(threads: set[threading.Thread]) -> set[str]:
+    return {each.name for each in threads}
 
 
 def test_what_arrives_is_settled_before_anybody_asks(store: Store) -> None:
@@ -83,10 +82,12 @@ def test_a_store_that_is_only_read_is_not_looked_at_without_a_rest(store: Store,
 def test_old_runs_go_in_the_background_and_all_stops_when_left(store: Store) -> None:
     store.append("default", [Span("old", "s", "n", MONTH - 2, MONTH - 1)])
     store.append("default", [Span("kept", "s", "n", MONTH - 2, MONTH)])
+    before = set(threading.enumerate())
     with upkeep.kept_up(store, 30, lambda: NOW):
-        assert running() == {"forkmap-settling", "forkmap-removing"}
+        working = set(threading.enumerate()) - before
+        assert names_of(working) == {"forkmap-settling", "forkmap-removing"}
         wait_until(lambda: store.find("default", "old") == [])
-    assert running() == set()
+    assert not any(each.is_alive() for each in working)
     assert store.find("default", "kept") == ["kept"]
 
 
@@ -94,8 +95,9 @@ def test_old_runs_go_in_the_background_and_all_stops_when_left(store: Store) -> 
 def test_without_days_or_with_a_clock_that_stands_everything_is_kept(store: Store, days: int | None) -> None:
     if days:
         store.set_clock(NOW)
+    before = set(threading.enumerate())
     with upkeep.kept_up(store, days, lambda: NOW):
-        assert running() == {"forkmap-settling"}
+        assert names_of(set(threading.enumerate()) - before) == {"forkmap-settling"}
 
 
 def test_work_goes_on_after_a_fault() -> None:
