@@ -13,9 +13,10 @@ from dashboard.commands.settings import from_environment
 from engine import retention
 from engine.errors import ForkmapError, UnknownRunError
 from engine.retention import DAY_NS
-from engine.runs import ALL_TIME, Cohort, Declaration, Outcome, Source
+from engine.runs import ALL_TIME, Cohort, Declaration, Outcome, ReadingSettings, Source
 from engine.spans import Span
 from engine.store import Expired
+from engine.store.doctoring import examine
 from engine.store.sqlite import SQLiteStore, open_store
 
 NOW = 2_000_000_000_000_000_000
@@ -102,6 +103,47 @@ def test_a_long_run_goes_a_few_spans_at_a_time_and_stays_until_the_last(store: S
     store.append("default", run_of("old", 25, MONTH - 1))
     steps = [store.expire("default", MONTH, 10) for _ in range(4)]
     assert steps == [Expired(spans=10), Expired(spans=10), Expired(runs=1, spans=5), Expired()]
+
+
+def in_a_session(traces: str, last_ns: int) -> list[Span]:
+    """A session of one trace a letter, of two spans each."""
+    return [span for trace in traces for span in run_of(trace, 2, last_ns, session="chat")]
+
+
+def test_a_trace_goes_with_its_last_span_and_a_run_with_its_last_trace(store: SQLiteStore) -> None:
+    store.append("default", in_a_session("ab", MONTH - 1))
+    store.declare("default", [Declaration(name, Outcome.FAILURE, NOW) for name in ("a", "b", "chat")])
+    assert store.expire("default", MONTH, 2) == Expired(spans=2)
+    assert rows(store) == {"traces": 1, "spans": 2, "runs": 1, "paths": 2, "outcomes": 2}
+    assert store.expire("default", MONTH, 2) == Expired(runs=1, spans=2)
+    assert not any(rows(store).values())
+
+
+def test_a_run_half_removed_can_be_read_another_way(store: SQLiteStore) -> None:
+    store.append("default", in_a_session("abc", MONTH - 1))
+    store.expire("default", MONTH, 3)
+    other = open_store(store.path, reading_settings=ReadingSettings(run_key="trace"))
+    assert other.settle("default") == {"b", "c"}
+    assert [len(other.spans("default", name)) for name in "bc"] == [1, 2]
+    assert examine(store.path).findings == ()
+    other.close()
+
+
+@pytest.mark.parametrize(("emptied", "left"), [("b", {"chat"}), ("abc", set())])
+def test_a_touched_trace_without_spans_goes_when_it_is_settled(
+    store: SQLiteStore, emptied: str, left: set[str]
+) -> None:
+    store.append("default", in_a_session("abc", MONTH) + run_of("d", 1, NOW))
+    store.settle("default")
+    with sqlite3.connect(store.path) as db:
+        for trace in emptied:
+            db.execute("DELETE FROM spans WHERE trace = (SELECT no FROM traces WHERE trace_id = ?)", trace)
+        db.execute("UPDATE traces SET stamp = stamp + 1")
+    db.close()
+
+    assert store.settle("default") == left | {"d"}
+    assert store.unsettled() == {}
+    assert examine(store.path).findings == ()
 
 
 def test_a_late_span_of_a_run_that_is_gone_is_a_run_of_its_own_age(store: SQLiteStore) -> None:

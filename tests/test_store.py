@@ -259,6 +259,35 @@ def test_settling_goes_on_until_nothing_is_left(store: Store) -> None:
     assert store.settle("default") == set()
 
 
+def test_a_trace_that_leaves_its_run_with_a_later_batch_leaves_it(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    store = open_store(path, create=True)
+    for number in range(700):
+        in_it = {"session.id": "chat"} if number in (0, 650) else {}
+        store.append("default", [call(f"t{number}", 1, more=in_it)])
+    store.settle("default")
+    assert len(store.spans("default", "chat")) == 2
+    store.close()
+
+    store = open_store(path, reading_settings=ReadingSettings(run_key="trace"))
+    assert len(store.settle("default")) == 700
+    assert (store.find("default", "chat"), store.find("default", "t650")) == ([], ["t650"])
+    store.close()
+
+
+def test_a_trace_whose_session_changes_while_many_wait_moves_there(store: Store) -> None:
+    chat, other = {"session.id": "chat"}, {"session.id": "another"}
+    store.append("default", [call("a", 1, more=chat), call("z", 1, more=chat)])
+    store.append("default", [call(f"t{number}", 1) for number in range(600)])
+    store.append("default", [call("b", 1, more=chat)])
+    store.settle("default")
+    touching = [call(trace, 2) for trace in ("a", *(f"t{number}" for number in range(600)))]
+    store.append("default", [*touching, call("b", 1, more=other)])
+
+    assert store.settle("default") >= {"chat", "another"}
+    assert [len(store.spans("default", name)) for name in ("chat", "another")] == [3, 1]
+
+
 # Declared outcomes
 
 

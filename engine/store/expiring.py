@@ -1,19 +1,19 @@
 """Removing what is long past: runs by their last activity, and outcomes no run was ever seen of.
 
 What is old is found in a snapshot; then about as many records as are allowed are removed in one
-transaction, so that writers never wait long. A run's spans go first and the run last: one that is
-left half removed is still old, and is gone on with.
+transaction, so that writers never wait long. A trace goes with the last of its spans, and a run
+with the last of its traces: one that is left half removed is still old, and is gone on with.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 from typing import NamedTuple
 
+from engine.paths import identifier
 from engine.store import Expired
 from engine.store.keys import tenant_number, traces_of_run
-from engine.store.schema import VIEWS
+from engine.store.writing import remove_run
 
 _IS_SETTLED = "NOT EXISTS (SELECT 1 FROM traces WHERE run = r.no AND stamp <> settled)"
 
@@ -38,6 +38,8 @@ AND NOT EXISTS (SELECT 1 FROM runs WHERE tenant = outcomes.tenant AND run_id = o
 _REMOVE_SPANS = """
 DELETE FROM spans WHERE (trace, span_id) IN (SELECT trace, span_id FROM spans WHERE trace = ? LIMIT ?)"""
 
+_REMOVE_TOLD = "DELETE FROM outcomes WHERE tenant = ? AND run_id = ?"
+
 
 class Old(NamedTuple):
     """Numbers of runs, and of outcomes without a run, that are old."""
@@ -60,31 +62,26 @@ def remove(db: sqlite3.Connection, old: Old, before_ns: int, limit: int) -> Expi
         row = db.execute(_STILL_OLD, (no, before_ns)).fetchone()
         if row is None:
             continue
-        spans += _remove_spans(db, traces_of_run(db, *row[:2]), limit - runs - spans)
+        tenant, run_id, agent, start_ns = row
+        removed, is_gone = _remove_traces(db, tenant, run_id, limit - runs - spans)
+        spans += removed
+        if is_gone:
+            db.execute(_REMOVE_TOLD, (tenant, run_id))
+            remove_run(db, no, agent, start_ns)
+            runs += 1
         if runs + spans >= limit:
             return Expired(runs, spans)
-        _remove_run(db, no, *row)
-        runs += 1
     left = [(no, before_ns) for no in old.outcomes[: limit - runs - spans]]
     return Expired(runs, spans, db.executemany(_REMOVE_OUTCOME, left).rowcount if left else 0)
 
 
-def _remove_spans(db: sqlite3.Connection, traces: Iterable[int], limit: int) -> int:
-    """Remove the spans of some traces until the limit is met; how many."""
+def _remove_traces(db: sqlite3.Connection, tenant: int, run_id: str, limit: int) -> tuple[int, bool]:
+    """Remove at most ``limit`` spans of a run, and each trace with its last; how many, and if it was all."""
     removed = 0
-    for trace in traces:
+    for trace in traces_of_run(db, tenant, run_id):
         removed += db.execute(_REMOVE_SPANS, (trace, limit - removed)).rowcount
-        if removed >= limit:
-            break
-    return removed
-
-
-def _remove_run(db: sqlite3.Connection, no: int, tenant: int, run_id: str, agent: int, start_ns: int) -> None:
-    db.executemany(
-        "DELETE FROM paths WHERE agent = ? AND view = ? AND start_ns = ? AND run = ?",
-        [(agent, view, start_ns, no) for view in range(len(VIEWS))],
-    )
-    told = "run_id = ? OR run_id IN (SELECT trace_id FROM traces WHERE run = ?)"
-    db.execute(f"DELETE FROM outcomes WHERE tenant = ? AND ({told})", (tenant, run_id, no))
-    db.execute("DELETE FROM traces WHERE run = ?", (no,))
-    db.execute("DELETE FROM runs WHERE no = ?", (no,))
+        if db.execute("SELECT 1 FROM spans WHERE trace = ? LIMIT 1", (trace,)).fetchone():
+            return removed, False
+        ((trace_id,),) = db.execute("DELETE FROM traces WHERE no = ? RETURNING trace_id", (trace,)).fetchall()
+        db.execute(_REMOVE_TOLD, (tenant, identifier(trace_id)))
+    return removed, True

@@ -36,10 +36,14 @@ class Basis(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """A batch to write: each run by its id with the traces it is made of, None if it has none left."""
+    """A batch to write: each run by its id with the traces that are its now, None if it has no span left.
+
+    The touched traces that are ``gone`` have no span either.
+    """
 
     basis: Basis
     touched: tuple[int, ...]
+    gone: tuple[int, ...]
     runs: dict[str, tuple[Run | None, tuple[int, ...]]]
 
 
@@ -74,13 +78,17 @@ def read_batch(
     for no, key in keys.items():
         came[key].append(no)
     for run_id in run_ids:
-        stayed = [no for no in traces_of_run(db, tenant, run_id) if no not in spans]
-        traces = tuple(sorted(stayed + came[run_id]))
-        sent = [span for no in traces for span in (spans[no] if no in spans else spans_of(db, no))]
+        stayed = {no: spans_of(db, no) for no in traces_of_run(db, tenant, run_id) if no not in spans}
+        # One that is touched and leaves with a later batch must stay touched until then.
+        stays = [no for no, found in stayed.items() if found and run_key(found, reading.run_key) == run_id]
+        traces = tuple(sorted(stays + came[run_id]))
+        parts = stayed | {no: spans[no] for no in came[run_id]}
+        sent = [span for no in sorted(parts) for span in parts[no]]
         declared = declarations_of(db, tenant, told_names(run_id, {span.trace_id for span in sent}))
         run = assemble(run_id, sent, declared, reading.evaluation) if sent else None
         runs[run_id] = run and _ruled(db, tenant, run), traces
-    return Folded(look(db, tenant, spans, run_ids), tuple(spans), runs)
+    gone = tuple(spans.keys() - keys.keys())
+    return Folded(look(db, tenant, spans, run_ids), tuple(spans), gone, runs)
 
 
 def _ruled(db: sqlite3.Connection, tenant: int, run: Run) -> Run:
@@ -100,13 +108,15 @@ def _touched(
     touched = "SELECT no FROM traces WHERE tenant = ? AND stamp <> settled AND no > ? AND no <= ? ORDER BY no"
     for (no,) in db.execute(touched, (tenant, after, up_to)):
         spans = spans_of(db, no)
-        key = run_key(spans, by)
+        key = run_key(spans, by) if spans else None
         is_full = len(found) >= BATCH_RUNS or total >= BATCH_SPANS
         if total >= MOST_SPANS or (is_full and key not in run_ids):
             break
-        found[no], keys[no] = spans, key
+        found[no] = spans
         total += len(spans)
-        run_ids.add(key)
+        if key is not None:
+            keys[no] = key
+            run_ids.add(key)
     return found, keys
 
 
@@ -159,15 +169,17 @@ def write_batch(db: sqlite3.Connection, tenant: int, folded: Folded) -> Settled:
     """Write what :func:`read_batch` folded."""
     writer = RunWriter(db, tenant)
     settled = {no: stamp for no, _, stamp in folded.basis.traces}
-    for run_id, (run, traces) in folded.runs.items():
+    for run, traces in folded.runs.values():
+        if run is not None:
+            number = writer.write(run)
+            db.executemany(
+                "UPDATE traces SET run = ?, settled = ? WHERE no = ?",
+                [(number, settled[no], no) for no in traces],
+            )
+    for run_id, (run, _) in folded.runs.items():
         if run is None:
             writer.remove(run_id)
-            continue
-        number = writer.write(run)
-        db.executemany(
-            "UPDATE traces SET run = ?, settled = ? WHERE no = ?",
-            [(number, settled[no], no) for no in traces],
-        )
+    db.executemany("DELETE FROM traces WHERE no = ?", [(no,) for no in folded.gone])
     touched = set(folded.touched)
     run_ids = {run_id for run_id, (_, traces) in folded.runs.items() if not touched.isdisjoint(traces)}
     return Settled(run_ids, max(touched))

@@ -12,6 +12,8 @@ from engine.store.packing import pack_steps
 from engine.store.schema import VIEWS
 from engine.store.words import MAX_SIGNATURES, pack_names, pack_path
 
+_FIND_RUN = "SELECT no, agent, start_ns FROM runs WHERE tenant = ? AND run_id = ?"
+
 _WRITE_RUN = """
 INSERT INTO runs (tenant, run_id, agent, version, ticket, start_ns, last_ns, outcome, source,
                   step_count, steps, said_by, inferred)
@@ -76,19 +78,13 @@ class RunWriter:
         return int(number)
 
     def remove(self, run_id: str) -> None:
-        """Remove a run that has lost its last trace."""
-        self._remove_paths(run_id)
-        self._db.execute("DELETE FROM runs WHERE tenant = ? AND run_id = ?", (self._tenant, run_id))
+        """Remove a run that has no span left, and the traces that have none either."""
+        for no, agent, start_ns in self._db.execute(_FIND_RUN, (self._tenant, run_id)).fetchall():
+            remove_run(self._db, no, agent, start_ns)
 
     def _remove_paths(self, run_id: str) -> None:
-        key = self._db.execute(
-            "SELECT agent, start_ns, no FROM runs WHERE tenant = ? AND run_id = ?", (self._tenant, run_id)
-        ).fetchone()
-        if key:
-            self._db.executemany(
-                "DELETE FROM paths WHERE agent = ? AND view = ? AND start_ns = ? AND run = ?",
-                [(key[0], view, *key[1:]) for view in range(len(VIEWS))],
-            )
+        for row in self._db.execute(_FIND_RUN, (self._tenant, run_id)).fetchall():
+            _remove_paths(self._db, *row)
 
     def _agent(self, name: str) -> int:
         if name not in self._agents:
@@ -115,3 +111,17 @@ class RunWriter:
         text = signature if number < MAX_SIGNATURES else "other:?"
         self._db.execute("INSERT INTO signatures VALUES (?, ?, ?)", (self._tenant, number, text))
         return number
+
+
+def remove_run(db: sqlite3.Connection, no: int, agent: int, start_ns: int) -> None:
+    """Remove a run with its paths, and the rows of the traces that are still its."""
+    _remove_paths(db, no, agent, start_ns)
+    db.execute("DELETE FROM traces WHERE run = ?", (no,))
+    db.execute("DELETE FROM runs WHERE no = ?", (no,))
+
+
+def _remove_paths(db: sqlite3.Connection, no: int, agent: int, start_ns: int) -> None:
+    db.executemany(
+        "DELETE FROM paths WHERE agent = ? AND view = ? AND start_ns = ? AND run = ?",
+        [(agent, view, start_ns, no) for view in range(len(VIEWS))],
+    )
