@@ -97,7 +97,7 @@ RECEIVED_BYTES = 1 << 17
 _log = logging.getLogger(__name__)
 
 
-def create_app(store: Store, settings: Settings = DEFAULTS) -> Dash:
+def create_app(store: Store, settings: Settings = DEFAULTS, keys: KeyCheck | None = None) -> Dash:
     """Build the application; as many as are wanted live in one process.
 
     Parameters
@@ -106,6 +106,8 @@ def create_app(store: Store, settings: Settings = DEFAULTS) -> Dash:
         What it shows; closing it is the caller's.
     settings : Settings
         How it runs.
+    keys : KeyCheck, optional
+        Looks the store's keys up, and may do so for others beside; wrong ones are counted together.
     """
     server: Any = Flask("forkmap")
     app = Dash(
@@ -117,7 +119,7 @@ def create_app(store: Store, settings: Settings = DEFAULTS) -> Dash:
         index_string=INDEX,
         add_log_handler=False,
     )
-    door = Gate(KeyCheck(store), ANYONE._replace(tenant=settings.tenant), settings.proxy)
+    door = Gate(keys or KeyCheck(store), ANYONE._replace(tenant=settings.tenant), settings.proxy)
     door.guard(server)
     cache = BytesCache(server, settings.cache_folder)
     service = _service(store, settings, cache)

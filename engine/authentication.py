@@ -3,47 +3,24 @@
 from __future__ import annotations
 
 from engine.errors import KeyRefusedError
-from engine.keys import ANYONE, NO_KEY, Caller, Key, split
-from engine.store import Store
+from engine.keys import NO_KEY, Key
 
 NEEDED = "This needs a key: send it as “Authorization: Bearer fmk_…”."
 REFUSED = "This key does not work: it was never made here, is written wrongly, or was revoked."
 
 
-def key_of(store: Store, text: str) -> Key:
-    """The key that a text is.
+def opened(found: Key | None, secret: str) -> Key:
+    """The key that an id found, if the secret is its own.
 
     Raises
     ------
     KeyRefusedError
         It is none that works; which of the reasons it is, nobody is told.
     """
-    key_id, secret = split(text)
-    known = (key_id and store.key(key_id)) or NO_KEY
+    known = found or NO_KEY
     if not known.opens(secret):
         raise KeyRefusedError(REFUSED)
     return known
-
-
-def caller_of(store: Store, authorization: str | None, anyone: Caller = ANYONE) -> Caller:
-    """Who sends an ``Authorization`` header, or none; the header alone decides.
-
-    Parameters
-    ----------
-    anyone : Caller
-        Who asks a store for which no key was ever made.
-
-    Raises
-    ------
-    KeyRefusedError
-        Nobody: the key does not work, or there is none and one is needed.
-    """
-    shown = bearer(authorization)
-    if shown:
-        return key_of(store, shown).caller
-    if store.has_keys():
-        raise KeyRefusedError(NEEDED)
-    return anyone
 
 
 def bearer(authorization: str | None) -> str:

@@ -77,8 +77,9 @@ class Key(NamedTuple):
 
     @property
     def caller(self) -> Caller:
-        """Whoever holds the key, by its label if it has one."""
-        return Caller(self.tenant, self.role, self.label or f"key {self.key_id}")
+        """Whoever holds the key, by its label, if it has one, and its id: keys may share a label."""
+        name = f"{self.label} ({self.key_id})" if self.label else f"key {self.key_id}"
+        return Caller(self.tenant, self.role, name)
 
     def opens(self, secret: str) -> bool:
         """Whether the secret is this key's and still works; takes as long for any wrong one."""

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from dashboard import urls
 from dashboard.app import Settings, create_app
 from dashboard.auth import sessions
+from dashboard.auth.checking import KeyCheck
 from dashboard.auth.failures import KEPT, LIMIT, WINDOW_S, Failures
 from dashboard.auth.visits import NO_PROXY, Proxy, visit
-from engine.authentication import caller_of
 from engine.errors import DamagedStoreError, KeyRefusedError
-from engine.keys import ANYONE, NO_KEY, Caller, Key, Role, mint
+from engine.keys import NO_KEY, Caller, Key, Role, mint
 from tests.memory_store import MemoryStore, corpus
 
 HERE = {"Origin": "http://localhost"}
@@ -62,7 +62,7 @@ def test_a_key_is_an_id_and_a_secret_of_which_only_a_digest_is_kept() -> None:
     prefix, key_id, secret = text.split("_", 2)
     assert (prefix, key_id, len(key_id), len(secret) >= 43) == ("fmk", key.key_id, 12, True)
     assert secret not in repr(key)
-    assert key.caller == Caller("acme", Role.READ, "laptop")
+    assert key.caller == Caller("acme", Role.READ, f"laptop ({key.key_id})")
 
 
 def test_no_secret_opens_a_revoked_key_or_that_of_an_unknown_id() -> None:
@@ -78,17 +78,12 @@ def test_no_text_is_a_key_by_chance(text: str) -> None:
     store = MemoryStore()
     store.add_key(mint("acme", Role.ADMIN, "", 0)[0])
     with pytest.raises(KeyRefusedError):
-        caller_of(store, f"Bearer {text}")
+        KeyCheck(store).key(text, "192.0.2.1")
 
 
-def test_a_header_alone_says_who_calls() -> None:
-    store = MemoryStore()
-    assert caller_of(store, None) == ANYONE
-    key, text = mint("acme", Role.INGEST, "", 0)
-    store.add_key(key)
-    assert caller_of(store, f"Bearer {text}") == key.caller
-    with pytest.raises(KeyRefusedError, match="needs a key"):
-        caller_of(store, None)
+def test_keys_of_one_label_are_told_apart() -> None:
+    one, other = (mint("acme", Role.INGEST, "ci", 0)[0] for _ in range(2))
+    assert one.caller.name == f"ci ({one.key_id})" != other.caller.name
 
 
 # --- without a key -------------------------------------------------------------------------------

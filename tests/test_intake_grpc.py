@@ -21,26 +21,30 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from dashboard.api.otlp_grpc import listening
-from dashboard.auth.failures import LIMIT
+from dashboard.api.otlp_grpc import WAITING, failure, listening
+from dashboard.app import create_app
+from dashboard.auth.checking import UNREADABLE, KeyCheck
+from dashboard.auth.failures import LIMIT, WINDOW_S
 from dashboard.auth.senders import Senders
-from engine.errors import ForkmapError
+from engine.errors import ForkmapError, StoreError
 from engine.ingest.limits import LIMITS, Limits
 from engine.keys import DEFAULT_TENANT, Role, mint
 from engine.store import Store
 from engine.store.sqlite import open_store
+from tests.memory_store import MemoryStore
 from tests.test_ingest_otlp import EXPECTED, message
-from tests.test_intake import BusyStore, partial, two_spans
+from tests.test_intake import BusyStore, SlowStore, partial, two_spans
 
 Send = Callable[..., bytes]
 """Send bytes to a service; the bytes of its answer."""
 
 
 @contextmanager
-def sending(store: Store, limits: Limits = LIMITS) -> Iterator[Send]:
+def sending(store: Store, limits: Limits = LIMITS, keys: KeyCheck | None = None) -> Iterator[Send]:
     """A server over a store, and a connection to it."""
+    senders = Senders(keys or KeyCheck(store))
     with (
-        listening("127.0.0.1:0", store, Senders(store).known, limits) as port,
+        listening("127.0.0.1:0", store, senders.known, limits) as port,
         grpc.insecure_channel(f"127.0.0.1:{port}") as channel,
     ):
 
@@ -133,25 +137,64 @@ def test_a_key_says_whose_spans_they_are(store: Store) -> None:
     assert store.spans("acme", EXPECTED.trace_id) == [EXPECTED]
 
 
-def test_a_key_for_reading_sends_nothing(store: Store) -> None:
+SERVICES = ["trace.v1.TraceService", "metrics.v1.MetricsService", "logs.v1.LogsService"]
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_key_for_reading_sends_nothing(store: Store, service: str) -> None:
     key, text = mint("acme", Role.READ, "", 0)
     store.add_key(key)
     with sending(store) as send:
-        code, said, _ = refusal(lambda: send(message(), key=f"Bearer {text}"))
-    assert code == grpc.StatusCode.UNAUTHENTICATED
+        code, said, _ = refusal(lambda: send(message(), service, key=f"Bearer {text}"))
+        assert refusal(lambda: send(message(), service))[0] == grpc.StatusCode.UNAUTHENTICATED
+    assert code == grpc.StatusCode.PERMISSION_DENIED
     assert said == "Sending takes a key of the role ingest; this one's is read."
 
 
-def test_after_many_wrong_keys_none_is_looked_at(store: Store) -> None:
+def test_after_many_wrong_keys_none_is_looked_at_over_either_protocol(store: Store) -> None:
     key, text = mint("acme", Role.INGEST, "", 0)
     store.add_key(key)
     wrong = text[:-1] + ("b" if text.endswith("a") else "a")
-    with sending(store) as send:
+    keys = KeyCheck(store)
+    client = create_app(store, keys=keys).server.test_client()
+    with sending(store, keys=keys) as send:
         for _ in range(LIMIT):
             refusal(lambda: send(message(), key=f"Bearer {wrong}"))
-        code, said, _ = refusal(lambda: send(message(), key=f"Bearer {text}"))
-    assert code == grpc.StatusCode.UNAUTHENTICATED
+        code, said, status = refusal(lambda: send(message(), key=f"Bearer {text}"))
+    assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
     assert said.startswith("Too many wrong keys came from this address")
+    retry = RetryInfo()
+    assert status.details[0].Unpack(retry)
+    assert 0 < retry.retry_delay.seconds <= WINDOW_S
+    assert client.post("/v1/traces", headers={"X-API-Key": text}).status_code == 429
+
+
+class BrokenStore(MemoryStore):
+    def has_keys(self) -> bool:
+        raise StoreError("/home/ann/forkmap.sqlite cannot be read")
+
+
+def test_who_cannot_be_known_is_sent_back_for_a_while_and_told_no_path() -> None:
+    with sending(BrokenStore()) as send:
+        code, said, _ = refusal(lambda: send(message()))
+    assert (code, said) == (grpc.StatusCode.UNAVAILABLE, UNREADABLE)
+
+
+def test_what_has_no_code_of_its_own_is_a_fault_of_the_server() -> None:
+    assert failure(ForkmapError("odd")) == Status(code=grpc.StatusCode.INTERNAL.value[0], message="odd")
+
+
+def test_no_more_requests_wait_than_there_are_places_for() -> None:
+    store = SlowStore()
+    with (
+        listening("127.0.0.1:0", store, Senders(KeyCheck(store)).known) as port,
+        grpc.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+        call: Any = channel.unary_unary(f"/opentelemetry.proto.collector.{SERVICES[0]}/Export")
+        waiting = [call.future(message(), timeout=30) for _ in range(WAITING)]
+        assert code_of(lambda: call(message(), timeout=30)) == grpc.StatusCode.RESOURCE_EXHAUSTED
+        store.may.set()
+        assert {code_of(each.result) for each in waiting} == {grpc.StatusCode.OK}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +215,7 @@ def test_an_address_that_is_taken_is_said_so(store: Store) -> None:
         said = f"gRPC cannot listen at {address}: it is taken or may not be used"
         with (
             pytest.raises(ForkmapError, match=said),
-            listening(address, store, Senders(store).known),
+            listening(address, store, Senders(KeyCheck(store)).known),
         ):
             pass
 

@@ -18,10 +18,10 @@ from typing import IO
 
 import pytest
 
+from dashboard.auth.checking import KeyCheck
 from dashboard.cli import main
 from dashboard.commands import serving
 from dashboard.commands.settings import from_environment
-from engine.authentication import caller_of
 from engine.errors import ForkmapError, KeyRefusedError
 from engine.keys import Caller, Role, mint
 from engine.store import Store
@@ -42,6 +42,10 @@ def store(path: Path) -> Iterator[Store]:
     store.close()
 
 
+def caller(store: Store, text: str) -> Caller:
+    return KeyCheck(store).key(text, "192.0.2.1").caller
+
+
 # --- what the store keeps ------------------------------------------------------------------------
 
 
@@ -60,12 +64,12 @@ def test_only_its_own_tenant_revokes_a_key_and_only_once(store: Store) -> None:
     key, text = mint("acme", Role.READ, "", 7)
     store.add_key(key)
     assert not store.revoke_key("other", key.key_id, 8)
-    assert caller_of(store, f"Bearer {text}").tenant == "acme"
+    assert caller(store, text).tenant == "acme"
     assert store.revoke_key("acme", key.key_id, 8)
     assert not store.revoke_key("acme", key.key_id, 9)
     assert store.key(key.key_id) == key._replace(revoked_ns=8)
     with pytest.raises(KeyRefusedError):
-        caller_of(store, f"Bearer {text}")
+        caller(store, text)
 
 
 def test_keys_are_listed_by_age(store: Store) -> None:
@@ -80,9 +84,9 @@ def test_a_key_of_another_store_is_none(store: Store, tmp_path: Path) -> None:
     key, text = mint("acme", Role.READ, "", 7)
     other.add_key(key)
     store.add_key(mint("acme", Role.READ, "", 7)[0])
-    assert caller_of(other, f"Bearer {text}") == Caller("acme", Role.READ, f"key {key.key_id}")
+    assert caller(other, text) == Caller("acme", Role.READ, f"key {key.key_id}")
     with pytest.raises(KeyRefusedError):
-        caller_of(store, f"Bearer {text}")
+        caller(store, text)
     other.close()
 
 
@@ -111,7 +115,7 @@ def test_a_role_that_this_version_does_not_know_is_no_role(store: Store, path: P
         db.execute("UPDATE keys SET role = 'owner'")
     db.close()
     with pytest.raises(ForkmapError):
-        caller_of(store, f"Bearer {text}")
+        caller(store, text)
 
 
 # --- the command ---------------------------------------------------------------------------------
@@ -124,7 +128,7 @@ def test_create_prints_the_key_once_and_alone(path: Path, capsys: pytest.Capture
     key_id = text.split("_")[1]
     assert said == f"Key {key_id} of tenant acme, role ingest. It is shown this once.\n"
     store = open_store(path)
-    assert caller_of(store, f"Bearer {text}") == Caller("acme", Role.INGEST, "ci")
+    assert caller(store, text) == Caller("acme", Role.INGEST, f"ci ({key_id})")
     store.close()
 
 

@@ -10,7 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from dashboard.app import Settings, create_app
-from engine.keys import Role, mint
+from engine.keys import Role, mint, split
 from engine.rules import parse_rules
 from engine.runs import Declaration, Outcome, Source
 from engine.spans import Span, Status
@@ -49,8 +49,11 @@ class Programs:
         self.server = create_app(store, Settings(now_ns=lambda: NOW)).server
         self.keys = {}
         for role in Role:
-            key, self.keys[role] = mint("acme", role, f"the {role} key", 0)
+            key, self.keys[role] = mint("acme", role, "a key", 0)
             store.add_key(key)
+
+    def name(self, role: Role) -> str:
+        return f"a key ({split(self.keys[role])[0]})"
 
     def ask(self, method: str, path: str, role: Role = Role.ADMIN, **more: Any) -> Any:
         client: FlaskClient = self.server.test_client()
@@ -113,7 +116,7 @@ def test_agents_are_listed_with_how_their_runs_ended(programs: Programs) -> None
 
 def test_an_outcome_is_put_and_read_back_with_who_said_it(programs: Programs) -> None:
     answer = programs.put("chat%2F1", {"outcome": "Failed"})
-    said = {"outcome": "failure", "time": SAID_NOW, "by": "by API: the ingest key"}
+    said = {"outcome": "failure", "time": SAID_NOW, "by": f"by API: {programs.name(Role.INGEST)}"}
     assert (answer.status_code, answer.json) == (
         200,
         {"run_id": "chat/1", **said, "new": True, "waiting": False},
@@ -122,7 +125,7 @@ def test_an_outcome_is_put_and_read_back_with_who_said_it(programs: Programs) ->
     assert (run["outcome"], run["outcome_source"], run["said_by"]) == (
         "failure",
         "declared",
-        "by API: the ingest key",
+        f"by API: {programs.name(Role.INGEST)}",
     )
     assert run["declarations"] == [said]
 
@@ -219,7 +222,7 @@ def test_an_outcome_said_by_hand_and_undone(programs: Programs, store: Store) ->
     )
     assert (answer.status_code, answer.location) == (303, "/run?run=chat%2F1&window=all")
     (said,) = store.declarations("acme", "chat/1")
-    assert (said.outcome, said.by) == (Outcome.FAILURE, "by hand: the admin key")
+    assert (said.outcome, said.by) == (Outcome.FAILURE, f"by hand: {programs.name(Role.ADMIN)}")
 
     undo = {"run": "chat/1", "told": said.run_id, "undo": "failure", "time": said.time_ns, "by": said.by}
     assert client.post("/run/outcome", data=undo, headers=HERE).status_code == 303

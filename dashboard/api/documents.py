@@ -9,14 +9,12 @@ from typing import Any
 from flask import Response
 
 from dashboard import urls
+from dashboard.totals import totals
 from engine.paths import fold, path_text
 from engine.runs import Declaration, Outcome, Run, Step, is_live
-from engine.statistics import wilson_one
 from engine.store import AgentSummary
 
 Document = dict[str, Any]
-
-_COUNTS = ("completed", "successes", "failures", "abandoned", "unknown", "declared", "by_rule", "inferred")
 
 
 def json_response(document: Any, status: int = 200) -> Response:
@@ -80,15 +78,4 @@ def _step(step: Step) -> Document:
 
 def agent_document(summary: AgentSummary) -> Document:
     """How the runs of one agent ended inside a window."""
-    low, high = wilson_one(summary.successes, summary.completed)
-    counts = {name: getattr(summary, name) for name in _COUNTS}
-    rate = summary.successes / summary.completed if summary.completed else None
-    latest = rfc3339(summary.last_ns)
-    return {
-        "agent": summary.agent,
-        **counts,
-        "base_rate": rate,
-        "low": low,
-        "high": high,
-        "latest_run": latest,
-    }
+    return {"agent": summary.agent, **totals(summary), "latest_run": rfc3339(summary.last_ns)}

@@ -7,7 +7,8 @@ import logging
 from flask import Flask, Response
 
 from dashboard import urls
-from dashboard.api.problems import RETRY_AFTER_S, problem
+from dashboard.api.otlp import RETRY_AFTER_S
+from dashboard.api.problems import problem
 from dashboard.service import Service
 from engine.errors import StoreError
 

@@ -17,21 +17,25 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from dashboard.api import otlp
-from engine.errors import ForkmapError, InputError, StoreError, TooLargeError
+from dashboard.auth.checking import TooManyKeysError
+from dashboard.auth.senders import RoleRefusedError
+from engine.authentication import bearer
+from engine.errors import ForkmapError, InputError, KeyRefusedError, StoreError, TooLargeError
 from engine.ingest.limits import LIMITS, Limits
 from engine.keys import Caller
 from engine.store import Store
 
 THREADS = 4
 """Requests taken at once; the others wait."""
+WAITING = 500
+"""Requests that are here at once; what comes beyond them is refused."""
 GRACE_S = 5.0
 """How long a request that is being taken may go on when the server stops."""
 _STATUS_DETAILS = "grpc-status-details-bin"
 _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
-Asked = Callable[[bytes, grpc.ServicerContext], Message]
-Who = Callable[[str | None, str], Caller]
-"""From an authorization header, and the peer's address, to who sends; a ForkmapError if nobody may."""
+Who = Callable[[str, str], Caller]
+"""From the key that is shown, "" if none, and the peer to who sends; a ForkmapError if nobody may."""
 
 
 @contextmanager
@@ -66,37 +70,41 @@ def listening(address: str, store: Store, who: Who, limits: Limits = LIMITS) -> 
 
 
 def _server(store: Store, who: Who, limits: Limits) -> grpc.Server:
-    def export(body: bytes, context: grpc.ServicerContext) -> ExportTraceServiceResponse:
-        try:
-            tenant = who(_authorization(context), context.peer()).tenant
-            return otlp.success(otlp.take(store, tenant, body, "protobuf", limits))
-        except ForkmapError as error:
-            status = failure(error)
-        context.set_trailing_metadata(((_STATUS_DETAILS, status.SerializeToString()),))
-        context.abort(_CODES[status.code], status.message)
+    def traces(tenant: str, body: bytes) -> ExportTraceServiceResponse:
+        return otlp.success(otlp.take(store, tenant, body, "protobuf", limits))
 
     server = grpc.server(
         ThreadPoolExecutor(THREADS, thread_name_prefix="otlp-grpc"),
         options=[("grpc.max_receive_message_length", limits.max_body_bytes), ("grpc.so_reuseport", 0)],
+        maximum_concurrent_rpcs=WAITING,
     )
     server.add_generic_rpc_handlers(
         [
-            _service("trace.v1.TraceService", export),
-            _service("metrics.v1.MetricsService", lambda body, context: ExportMetricsServiceResponse()),
-            _service("logs.v1.LogsService", lambda body, context: ExportLogsServiceResponse()),
+            _service("trace.v1.TraceService", who, traces),
+            _service("metrics.v1.MetricsService", who, lambda *_: ExportMetricsServiceResponse()),
+            _service("logs.v1.LogsService", who, lambda *_: ExportLogsServiceResponse()),
         ]
     )
     return server
 
 
-def _authorization(context: grpc.ServicerContext) -> str | None:
+def _shown(context: grpc.ServicerContext) -> str:
     """The key that is shown, in either of the two ways of HTTP."""
     sent = {name: value for name, value in context.invocation_metadata() or () if isinstance(value, str)}
-    return f"Bearer {sent['x-api-key']}" if "x-api-key" in sent else sent.get("authorization")
+    return bearer(sent.get("authorization")) or sent.get("x-api-key", "")
 
 
-def _service(name: str, answer: Asked) -> grpc.GenericRpcHandler:
+def _service(name: str, who: Who, taken: Callable[[str, bytes], Message]) -> grpc.GenericRpcHandler:
     """The one method of a collector's service; its request stays bytes, so that one reader reads all."""
+
+    def answer(body: bytes, context: grpc.ServicerContext) -> Message:
+        try:
+            return taken(who(_shown(context), context.peer()).tenant, body)
+        except ForkmapError as error:
+            status = failure(error)
+        context.set_trailing_metadata(((_STATUS_DETAILS, status.SerializeToString()),))
+        context.abort(_CODES[status.code], status.message)
+
     export: grpc.RpcMethodHandler[bytes, Message] = grpc.unary_unary_rpc_method_handler(
         answer, response_serializer=methodcaller("SerializeToString")
     )
@@ -109,21 +117,29 @@ def failure(error: ForkmapError) -> Status:
     >>> failure(InputError("not JSON")).code == Code.INVALID_ARGUMENT
     True
     """
-    status = Status(code=_code(error), message=str(error))
-    if status.code == Code.UNAVAILABLE:
+    code, wait_s = _meaning(error)
+    status = Status(code=code, message=str(error))
+    if wait_s:
         retry = RetryInfo()
-        retry.retry_delay.seconds = otlp.RETRY_AFTER_S
+        retry.retry_delay.seconds = wait_s
         status.details.add().Pack(retry)
     return status
 
 
-def _code(error: ForkmapError) -> int:
+def _meaning(error: ForkmapError) -> tuple[int, int]:
+    """The code of an error, and after how many seconds the same may succeed; 0 is never."""
     match error:
+        case TooManyKeysError():
+            return Code.RESOURCE_EXHAUSTED, error.wait_s
+        case KeyRefusedError():
+            return Code.UNAUTHENTICATED, 0
+        case RoleRefusedError():
+            return Code.PERMISSION_DENIED, 0
         case TooLargeError():
-            return int(Code.RESOURCE_EXHAUSTED)
+            return Code.RESOURCE_EXHAUSTED, 0
         case InputError():
-            return int(Code.INVALID_ARGUMENT)
+            return Code.INVALID_ARGUMENT, 0
         case StoreError():
-            return int(Code.UNAVAILABLE)
+            return Code.UNAVAILABLE, otlp.RETRY_AFTER_S
         case _:
-            return int(Code.UNAUTHENTICATED)
+            return Code.INTERNAL, 0

@@ -10,12 +10,11 @@ from werkzeug.exceptions import HTTPException
 
 from dashboard import urls
 from dashboard.api import intake
+from dashboard.api.otlp import RETRY_AFTER_S
 from dashboard.service import Service
 from engine.errors import StoreError, UnknownAgentError, UnknownRunError
 
 MEDIA_TYPE = "application/problem+json"
-RETRY_AFTER_S = 5
-"""When a store that is busy or full is worth asking again."""
 
 
 def problem(status: int, detail: str, retry_after_s: int | None = None) -> Response:

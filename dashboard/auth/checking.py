@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 from dashboard.auth.failures import Failures
 from dashboard.auth.visits import network
-from engine.authentication import key_of
+from engine.authentication import opened
 from engine.errors import KeyRefusedError
 from engine.keys import Key, split
 from engine.store import Store
+
+UNREADABLE = "The store cannot be read at the moment, so nobody can be let in."
 
 _log = logging.getLogger(__name__)
 
@@ -41,12 +43,13 @@ class KeyCheck:
         KeyRefusedError
             It does not work; or (:class:`TooManyKeysError`) it is not looked at.
         """
-        known = self.store.key(split(shown)[0])
+        key_id, secret = split(shown)
+        known = self.store.key(key_id)
         who = (network(address), known.key_id if known else "")
         if wait_s := self.failures.wait_s(who):
             raise TooManyKeysError(wait_s)
         try:
-            return key_of(self.store, shown)
+            return opened(known, secret)
         except KeyRefusedError:
             self.failures.count(who)
             _log.warning("a wrong key came from %.100s", address)

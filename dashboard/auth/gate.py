@@ -21,7 +21,7 @@ from werkzeug.wrappers import Response as Answer
 
 from dashboard import urls
 from dashboard.auth import roles, sessions
-from dashboard.auth.checking import KeyCheck, TooManyKeysError
+from dashboard.auth.checking import UNREADABLE, KeyCheck, TooManyKeysError
 from dashboard.auth.visits import NO_PROXY, Proxy, Visit, host_name, is_foreign, is_loopback, visit
 from engine.authentication import NEEDED, bearer
 from engine.errors import KeyRefusedError, StoreError
@@ -37,7 +37,6 @@ ELSEWHERE = (
     " must pass its host on, in the header Host."
 )
 ONLY_HERE = "This dashboard answers on this machine only."
-UNREADABLE = "The store cannot be read at the moment, so nobody can be let in."
 
 _log = logging.getLogger(__name__)
 

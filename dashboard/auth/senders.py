@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import logging
+from dataclasses import dataclass
 from urllib.parse import unquote
 
-from dashboard.auth.checking import KeyCheck
-from dashboard.auth.failures import Failures
-from engine.authentication import bearer, caller_of
-from engine.errors import KeyRefusedError
+from dashboard.auth.checking import UNREADABLE, KeyCheck
+from engine.authentication import NEEDED
+from engine.errors import ForkmapError, KeyRefusedError, StoreError
 from engine.keys import ANYONE, Caller, Role
-from engine.store import Store
+
+_log = logging.getLogger(__name__)
+
+
+class RoleRefusedError(ForkmapError):
+    """The key works, but not for this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Senders:
-    """Knows callers by the ``authorization`` they send.
+    """Knows callers by the key they show.
 
     Attributes
     ----------
@@ -23,28 +28,38 @@ class Senders:
         Who sends where no key was ever made.
     """
 
-    store: Store
+    keys: KeyCheck
     anyone: Caller = ANYONE
-    failures: Failures = field(default_factory=Failures)
 
-    def known(self, authorization: str | None, peer: str) -> Caller:
+    def known(self, shown: str, peer: str) -> Caller:
         """Who sends.
 
         Raises
         ------
         KeyRefusedError
-            Nobody who may: no key, one that does not work, or one for reading only.
+            Nobody: there is no key and one is needed, or it does not work.
+        RoleRefusedError
+            Somebody who may not: the key is for reading only.
+        StoreError
+            Keys cannot be looked up at the moment; the path of the store is not told.
         """
-        shown = bearer(authorization)
-        if shown:
-            caller = KeyCheck(self.store, self.failures).key(shown, peer_address(peer)).caller
-        else:
-            caller = caller_of(self.store, None, self.anyone)
+        try:
+            caller = self._caller(shown, peer)
+        except StoreError as error:
+            _log.error("no sender can be known: %s", error)
+            raise StoreError(UNREADABLE) from error
         if not caller.may(Role.INGEST):
-            raise KeyRefusedError(
+            raise RoleRefusedError(
                 f"Sending takes a key of the role {Role.INGEST}; this one's is {caller.role}."
             )
         return caller
+
+    def _caller(self, shown: str, peer: str) -> Caller:
+        if shown:
+            return self.keys.key(shown, peer_address(peer)).caller
+        if self.keys.store.has_keys():
+            raise KeyRefusedError(NEEDED)
+        return self.anyone
 
 
 def peer_address(peer: str) -> str:

@@ -11,18 +11,17 @@ from typing import Any
 
 from dashboard import urls
 from dashboard.commands.importing import Imported
+from dashboard.totals import totals
 from engine.calibration import Calibration
 from engine.forks import Fork, forks, hotspots
-from engine.maps import BehaviourMap, Totals
+from engine.maps import BehaviourMap
 from engine.paths import Token
 from engine.queries import Judged
 from engine.runs import Cohort
-from engine.statistics import wilson_one
 from engine.store import AgentSummary
 
 Document = dict[str, Any]
 
-_COUNTS = ("completed", "successes", "failures", "abandoned", "unknown", "declared", "by_rule", "inferred")
 _STEP = ("support", "successes", "rate", "low", "high")
 
 
@@ -35,7 +34,7 @@ def imported(done: Imported) -> Document:
 
 def agents(summaries: Sequence[AgentSummary]) -> list[Document]:
     """Every agent with the counts of the window."""
-    return [{"tenant": each.tenant, "agent": each.agent} | _totals(each) for each in summaries]
+    return [{"tenant": each.tenant, "agent": each.agent} | totals(each) for each in summaries]
 
 
 def behaviour(map: BehaviourMap) -> Document:
@@ -47,7 +46,7 @@ def behaviour(map: BehaviourMap) -> Document:
     }
     return {
         "cohort": _cohort(map.cohort, map.now_ns),
-        "totals": _totals(map.totals) | more,
+        "totals": totals(map.totals) | more,
         "nodes": _nodes(map),
         "tested": map.tested,
     }
@@ -121,13 +120,6 @@ def _fields(value: object, names: Iterable[str]) -> Document:
 
 def _path(path: Iterable[Token]) -> list[str]:
     return [str(token) for token in path]
-
-
-def _totals(counts: AgentSummary | Totals) -> Document:
-    """Counts of runs, the base rate (null without a completed run) and its interval."""
-    low, high = wilson_one(counts.successes, counts.completed)
-    rate = counts.successes / counts.completed if counts.completed else None
-    return _fields(counts, _COUNTS) | {"base_rate": rate, "low": low, "high": high}
 
 
 def _cohort(cohort: Cohort, now_ns: int) -> Document:

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from dashboard.auth.checking import KeyCheck
 from dashboard.auth.visits import is_loopback
 from dashboard.commands.settings import DEFAULTS, Settings
 from engine import demo, upkeep
@@ -78,12 +79,13 @@ def serve(
         asked = app.Settings(
             tenant, clock, bounds=settings.bounds, limits=settings.limits, proxy=settings.proxy
         )
-        dashboard = app.create_app(store, asked)
+        keys = KeyCheck(store)
+        dashboard = app.create_app(store, asked, keys)
         chosen = listener.getsockname()[1]
         if port is None and chosen != PORT:
             print(f"Port {PORT} is taken, so this is port {chosen}.", flush=True)
         days = settings.retention_days if now_ns is None else None
-        grpc = _grpc(store, tenant, grpc_port, settings.limits, host)
+        grpc = _grpc(keys, tenant, grpc_port, settings.limits, host)
         with upkeep.kept_up(store, days, time.time_ns), grpc:
             print(f"Forkmap is at http://{_in_url(host)}:{chosen}/ (Ctrl-C stops it).", flush=True)
             if not keyed:
@@ -92,7 +94,7 @@ def serve(
 
 
 @contextmanager
-def _grpc(store: Store, tenant: str, port: int | None, limits: Limits, host: str) -> Iterator[None]:
+def _grpc(keys: KeyCheck, tenant: str, port: int | None, limits: Limits, host: str) -> Iterator[None]:
     """Take spans over gRPC meanwhile, if a port is given."""
     if port is None:
         yield
@@ -103,8 +105,8 @@ def _grpc(store: Store, tenant: str, port: int | None, limits: Limits, host: str
         raise ForkmapError("--grpc needs gRPC: pip install 'forkmap[grpc]'") from error
     from dashboard.auth.senders import Senders
 
-    senders = Senders(store, ANYONE._replace(tenant=tenant))
-    with otlp_grpc.listening(f"{_in_url(host)}:{port}", store, senders.known, limits) as chosen:
+    senders = Senders(keys, ANYONE._replace(tenant=tenant))
+    with otlp_grpc.listening(f"{_in_url(host)}:{port}", keys.store, senders.known, limits) as chosen:
         print(f"Spans are taken over gRPC at {_in_url(host)}:{chosen}.", flush=True)
         yield
 
