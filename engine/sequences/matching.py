@@ -1,8 +1,9 @@
 """Whether a run is what an expression says.
 
 Places stand between steps, 0 before the first and ``n`` behind the last. A set of places is
-one integer, a bit a place, so each part of an expression moves a whole set of places at once:
-no expression, however it is made, is tried place by place or backtracks.
+one integer, a bit a place, so each part of an expression moves a whole set of places at once.
+``x`` and ``!`` of more than one step go place by place, and none of them stands in another: what is
+asked of a run takes at most (parts of the expression) x (steps of the run) such moves.
 """
 
 from __future__ import annotations
@@ -74,7 +75,6 @@ class _Matcher:
         self._end = len(steps)
         self._all = (2 << self._end) - 1
         self._met: dict[Expression, Places] = {}
-        self._first: dict[tuple[int, bool, int], int] = {}
 
     def holds(self, expression: Expression) -> bool:
         """Whether it is so of the run."""
@@ -141,14 +141,13 @@ class _Matcher:
         return {step.signature for step in self._steps}
 
     def _repeated(self, part: Expression, least: int, starts: Places) -> Places:
+        if is_on_one_step(part):
+            row = self._where(part)
+            return _through(row, (starts & _in_a_row(row, least)) << least)
         for _ in range(least):
             before, starts = starts, self._ends(part, starts)
             if starts == before:
                 return starts
-        if is_on_one_step(part):
-            row = self._where(part)
-            # Adding carries each place through the unbroken row of ones before it.
-            return starts | (row + (starts & row) ^ row)
         reached = starts
         while starts := self._ends(part, starts) & ~reached:
             reached |= starts
@@ -171,37 +170,50 @@ class _Matcher:
         match left, right:
             case ">", ">":
                 return self._ends(Not(part), starts)
-            case ">", "..":
-                return _union(start for start in _each(starts) if self._first_end(part, start, False) < 0)
             case "..", ">":
                 return self._later(starts) & ~self._ends(part, self._all)
+            case ">", "..":
+                return self._not_here(part, starts)
             case _:
                 return self._clear_of(part, starts)
 
+    def _not_here(self, part: Expression, starts: Places) -> Places:
+        """The places where the part does not begin."""
+        if is_on_one_step(part):
+            return starts & ~self._where(part)
+        return _union(start for start in _each(starts) if not self._ends(part, start))
+
     def _clear_of(self, part: Expression, starts: Places) -> Places:
         """The places from each start up to where the part would end that begins there or later."""
+        if is_on_one_step(part):
+            return _through(self._where(Not(part)), starts)
         reached = 0
         for start in _each(starts):
-            end = self._first_end(part, start, True)
-            if end < 0:
+            ends = self._ends(part, self._later(start))
+            if not ends:
                 return reached | self._later(start)
-            reached |= (1 << end) - start
+            reached |= _lowest(ends) - start
         return reached
-
-    def _first_end(self, part: Expression, start: Places, or_later: bool) -> int:
-        """Number of the first place where the part can end that begins at a place; -1 if it cannot.
-
-        Looked for once: parts within parts would look again and again else.
-        """
-        key = id(part), or_later, start.bit_length()
-        if key not in self._first:
-            ends = self._ends(part, self._later(start) if or_later else start)
-            self._first[key] = _lowest(ends).bit_length() - 1
-        return self._first[key]
 
     def _later(self, starts: Places) -> Places:
         """These places and all behind the first of them."""
         return self._all & -_lowest(starts)
+
+
+def _in_a_row(row: Places, least: int) -> Places:
+    """Where so many ones in a row begin."""
+    known = 1
+    while row and known < least:
+        more = min(known, least - known)
+        row &= row >> more
+        known += more
+    return row
+
+
+def _through(row: Places, starts: Places) -> Places:
+    """The starts and what follows each, up to the end of the unbroken row of ones it stands before."""
+    # Adding carries each start to the end of its row.
+    return starts | (row + (starts & row) ^ row)
 
 
 def _lowest(places: Places) -> Places:

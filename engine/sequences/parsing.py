@@ -21,6 +21,7 @@ from engine.sequences.tree import (
     Sequence,
     Step,
     fields_of,
+    goes_place_by_place,
     is_on_one_step,
 )
 
@@ -152,7 +153,7 @@ class _Builder:
         least = int(times[1:][:6])
         if not 1 <= least <= MAX_REPEAT:
             raise InputError(f"column {times.column}: {times} is no number from x1 to x{MAX_REPEAT}")
-        return Repeat(_of_steps(part), least)
+        return Repeat(_alone(_of_steps(part)), least)
 
     def item(self, parts: list[Any]) -> list[Expression]:
         return [Edge(part == "$") if isinstance(part, str) else part for part in parts]
@@ -213,8 +214,15 @@ def _of_steps(part: Expression) -> Expression:
 def _beside(part: Expression, left: Link, right: Link) -> Expression:
     """The part of a sequence, linked so to what is around it."""
     if isinstance(part, Not) and ".." in (left, right):
-        return Not(_of_steps(part.part))
+        return Not(_alone(_of_steps(part.part)))
     return _of_steps(part)
+
+
+def _alone(part: Expression) -> Expression:
+    """What is repeated or excluded, unless it does so itself: one in the other would take too long."""
+    if goes_place_by_place(part):
+        raise InputError("x or ! of more than one step stands in no other x or ! of its sequence")
+    return part
 
 
 def _step(token: Any, failed: bool = False) -> Step:

@@ -134,3 +134,19 @@ def is_on_one_step(expression: Expression) -> bool:
             return all(map(is_on_one_step, parts))
         case _:
             return False
+
+
+def goes_place_by_place(expression: Expression) -> bool:
+    """Whether ``x`` or ``!`` of more than one step is part of it.
+
+    >>> a = Step(Pattern(("a",)))
+    >>> goes_place_by_place(Repeat(a, 3)), goes_place_by_place(Or((a, Repeat(Repeat(a, 3), 2))))
+    (False, True)
+    """
+    match expression:
+        case Not(part) | Repeat(part):
+            return not is_on_one_step(part)
+        case And(parts) | Or(parts) | Sequence(parts):
+            return any(map(goes_place_by_place, parts))
+        case _:
+            return False
