@@ -132,6 +132,21 @@ def test_a_reader_of_a_locked_store_is_answered_as_last_settled(tmp_path: Path) 
     store.close()
 
 
+def test_a_reader_waits_for_who_settles_only_as_long_as_it_may(tmp_path: Path) -> None:
+    open_store(tmp_path / "runs.sqlite", create=True).close()
+    store = SQLiteStore(tmp_path / "runs.sqlite", settling_s=0.2)
+    store.append("default", [SPAN])
+    found: list[list[str]] = []
+    reader = threading.Thread(target=lambda: found.append(store.find("default", "t")))
+    with store._folding:
+        reader.start()
+        reader.join(timeout=10)
+        assert found == [[]]
+        assert store.settle("default", limit_s=0) == set()
+    assert store.settle("default", limit_s=0) == {"t"}
+    store.close()
+
+
 def test_a_reader_of_what_is_settled_waits_for_no_writer(tmp_path: Path) -> None:
     store = open_store(tmp_path / "runs.sqlite", create=True)
     store.append("default", [SPAN])

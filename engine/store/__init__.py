@@ -116,7 +116,8 @@ class Store(Protocol):
         """Fold every trace touched since the last time; ids of the runs these belong to.
 
         What is touched only meanwhile is left to the next time, so it ends however much arrives; and
-        so is what is left after the batch that ``limit_s`` seconds end in.
+        so is what is left after the batch that ``limit_s`` seconds end in, which is not cut short, or what
+        another thread is still settling by then.
         """
 
     def agents(self, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:

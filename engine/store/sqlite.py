@@ -119,18 +119,22 @@ class SQLiteStore:
         run_ids, until_s = set[str](), monotonic() + limit_s
         after, up_to = 0, 0 if self.read_only else self._read(_last_touched, tenant)
         while after < up_to:
-            settled = self._settle_batch(tenant, after, up_to)
+            settled = self._settle_batch(tenant, after, up_to, until_s)
             run_ids |= settled.run_ids
             after = settled.up_to if monotonic() < until_s else up_to
         return run_ids
 
-    def _settle_batch(self, tenant: str, after: int, up_to: int) -> settling.Settled:
+    def _settle_batch(self, tenant: str, after: int, up_to: int, until_s: float) -> settling.Settled:
         """Settle the next touched traces; one thread at a time, or several would fold the same.
 
-        Who waited for one that found the store busy is told so too, and does not wait once more.
+        Who has waited for another until ``until_s`` leaves it at that. Who waited for one that found the
+        store busy is told so too, and does not wait once more.
         """
         asked_s = monotonic()
-        with self._folding:
+        left_s = min(max(until_s - asked_s, 0.0), threading.TIMEOUT_MAX)
+        if not self._folding.acquire(timeout=left_s):
+            return settling.Settled(set(), up_to)
+        try:
             if asked_s < self._found_busy_s:
                 raise BusyStoreError(f"{self.path} {opening.BUSY}")
             folded = self._read(_read_batch, tenant, self.reading_settings, after, up_to)
@@ -139,6 +143,8 @@ class SQLiteStore:
             except BusyStoreError:
                 self._found_busy_s = monotonic()
                 raise
+        finally:
+            self._folding.release()
 
     def _write_batch(self, tenant: str, folded: settling.Folded) -> settling.Settled:
         with self._writing() as db:
@@ -368,7 +374,8 @@ def open_store(
     patience_s : float
         How long a writer waits for the others before :class:`engine.errors.BusyStoreError`.
     settling_s : float
-        How long a reader settles what has arrived; past that it is answered with what is settled.
+        After how long a reader that settles what has arrived waits for no other and begins no further
+        batch: it is answered with what is settled.
 
     Raises
     ------
