@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 import time
+import tomllib
 import venv
+from collections.abc import Iterator
+from importlib.metadata import distribution
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -55,6 +60,29 @@ def test_wheel_brings_the_command_and_the_licence(installed: Path, tmp_path: Pat
     assert run(installed / "forkmap", "--version", folder=tmp_path) == f"forkmap {version[1]}\n"
     files = run(installed / "pip", "show", "--files", "forkmap", folder=tmp_path)
     assert "licenses/LICENSE" in files and "dashboard/assets/" in files
+
+
+def imported() -> Iterator[str]:
+    """Modules of other packages that the project's own import."""
+    own = {*sys.stdlib_module_names, "engine", "dashboard"}
+    for file in (file for folder in ("engine", "dashboard") for file in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            yield from (name for name in names if name.partition(".")[0] not in own)
+
+
+def test_every_package_that_is_imported_is_named() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = [*project["dependencies"], *project["optional-dependencies"]["grpc"]]
+    files = {
+        str(distribution(package).locate_file(file))
+        for package in (re.split(r"[><=]", each)[0] for each in named)
+        for file in distribution(package).files or ()
+    }
+    found = {name: find_spec(name) for name in imported()}
+    assert [name for name, spec in found.items() if spec is None or spec.origin not in files] == []
 
 
 def fetch(address: str) -> str:
