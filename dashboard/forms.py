@@ -9,6 +9,7 @@ from werkzeug.wrappers import Response as Answer
 
 from dashboard import urls
 from dashboard.components.outcome import UNDO
+from dashboard.pages import rules
 from dashboard.service import Service
 from engine.conventions import OUTCOMES
 from engine.declaring import BY_HAND, is_by_hand, say_now, signed
@@ -36,7 +37,11 @@ def register(server: Flask, service: Service) -> None:
 
     def save() -> Answer:
         agent, text = request.form.get("agent", ""), request.form.get("rules", "")
+        if len(text) > rules.MAX_TEXT:
+            return _refused(rules.too_long(text), 400)
         try:
+            if not rules.is_known(service, agent):
+                return _refused(rules.nobody(agent), 404)
             service.store.set_rules(service.tenant, agent, parse_rules(text))
         except InputError:
             return redirect(urls.rules_url(agent, text), 303)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from engine.rules import Rule, first_match
@@ -12,6 +13,9 @@ from engine.store import MAX_RUNS, Store
 
 EXAMPLES = 20
 """Runs that are named of those that would change."""
+
+MAX_S = 10.0
+"""How long a trial takes; what is left then is not tried."""
 
 
 class Change(NamedTuple):
@@ -44,7 +48,7 @@ class Trial(NamedTuple):
     examples : tuple of Changed
         The latest 20 of them.
     bounded : bool
-        True if more runs exist than were tried: these are the latest.
+        True if more runs exist than were tried, which are the latest: there were too many, or time ran out.
     """
 
     runs: int
@@ -61,15 +65,25 @@ class Trial(NamedTuple):
 
 
 def try_rules(
-    store: Store, tenant: str, agent: str, rules: Sequence[Rule], now_ns: int, max_runs: int = MAX_RUNS
+    store: Store,
+    tenant: str,
+    agent: str,
+    rules: Sequence[Rule],
+    now_ns: int,
+    max_runs: int = MAX_RUNS,
+    clock_s: Callable[[], float] = time.monotonic,
 ) -> Trial:
-    """See what an agent's runs would be if these were its rules; nothing is written."""
+    """See what an agent's runs would be if these were its rules; nothing is written.
+
+    The latest runs are tried, at most ``max_runs``, and none is begun after 10 seconds of ``clock_s``.
+    """
+    until_s = clock_s() + MAX_S
     matched, changes = [0] * len(rules), Counter[Change]()
     examples: list[Changed] = []
     tried = live = 0
     bounded = False
     for run in store.undeclared(tenant, agent, max_runs + 1):
-        if tried == max_runs:
+        if tried == max_runs or clock_s() > until_s:
             bounded = True
             break
         tried += 1
@@ -94,8 +108,9 @@ def summary(trial: Trial) -> str:
     'Of 3 runs that nobody declared an outcome of, 1 would change; 1 is live and is asked once over.'
     """
     latest = "the latest " if trial.bounded else ""
-    asked = (
-        f"Of {latest}{trial.runs:,} runs that nobody declared an outcome of, {trial.changed:,} would change"
-    )
+    runs = f"{latest}{trial.runs:,} runs that nobody declared an outcome of"
+    asked = f"Of {runs}, {trial.changed:,} would change"
     live = f"{trial.live:,} {'is live and is' if trial.live == 1 else 'are live and are'} asked once over"
-    return f"{asked}; {live}." if trial.live else f"{asked}."
+    bounds = f" There are more: a trial takes at most the latest {MAX_RUNS:,}, and {MAX_S:.0f} seconds."
+    rest = bounds if trial.bounded else ""
+    return f"{asked}; {live}.{rest}" if trial.live else f"{asked}.{rest}"

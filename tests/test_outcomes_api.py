@@ -267,6 +267,23 @@ def test_rules_are_saved_as_they_were_tried(programs: Programs, store: Store) ->
     assert len(store.rules("acme", "bot")) == 1
 
 
+def test_rules_longer_than_an_address_are_refused(programs: Programs, store: Store) -> None:
+    sent = {"agent": "bot", "rules": "pay -> failure\n" + "#" * 300_000}
+    answer = programs.signed_in(Role.ADMIN).post("/rules/save", data=sent, headers=HERE)
+    told = (
+        "These are 300,015 characters, and an address holds 8,000: forkmap rules AGENT --try FILE takes more."
+    )
+    assert (answer.status_code, answer.text) == (400, told)
+    assert store.rules("acme", "bot") == ()
+
+
+def test_rules_of_an_agent_that_has_no_run_are_refused(programs: Programs, store: Store) -> None:
+    sent = {"agent": "nobody", "rules": "pay -> failure"}
+    answer = programs.signed_in(Role.ADMIN).post("/rules/save", data=sent, headers=HERE)
+    assert (answer.status_code, answer.text) == (404, "No run of “nobody” is in this store.")
+    assert store.rules("acme", "nobody") == ()
+
+
 @pytest.mark.parametrize("path", ["/run/outcome", "/rules/save"])
 @pytest.mark.parametrize("role", [Role.READ, Role.ADMIN])
 def test_a_form_takes_an_admin_and_a_page_of_this_server(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 from msgspec.structs import replace
 
 from engine.errors import InputError
 from engine.rules import Rule, parse_rules, rules_text
 from engine.runs import SECOND_NS, Outcome, Run, Source
-from engine.trials import Change, Changed, Trial, try_rules
+from engine.trials import Change, Changed, Trial, summary, try_rules
 from tests.memory_store import DAY_NS, NOW_NS, MemoryStore, make_run
 
 SUCCESS, FAILURE, ABANDONED = Outcome.SUCCESS, Outcome.FAILURE, Outcome.ABANDONED
@@ -62,6 +64,24 @@ def test_at_most_so_many_of_the_latest_runs_are_tried() -> None:
     assert (trial.runs, trial.changed, trial.bounded) == (25, 25, True)
     assert [each.run_id for each in trial.examples] == [f"r{n}" for n in range(20)]
     assert not try_rules(store, "default", "support-agent", rules, NOW_NS, max_runs=30).bounded
+
+
+def test_no_further_run_is_tried_when_time_has_run_out() -> None:
+    runs = [inferred(f"r{n}", "tool:a", age_ns=DAY_NS + n) for n in range(30)]
+    ticks = count(0.0, 1.0)
+    trial = try_rules(
+        MemoryStore(runs),
+        "default",
+        "support-agent",
+        parse_rules("a -> failure"),
+        NOW_NS,
+        clock_s=lambda: next(ticks),
+    )
+    assert (trial.runs, trial.changed, trial.bounded) == (10, 10, True)
+    assert summary(trial) == (
+        "Of the latest 10 runs that nobody declared an outcome of, 10 would change."
+        " There are more: a trial takes at most the latest 20,000, and 10 seconds."
+    )
 
 
 def test_rules_as_text_come_back_the_same() -> None:

@@ -29,11 +29,10 @@ MAX_TEXT = 8_000
 def layout(service: Service, look: Look) -> Page:
     """The rules that are set, or what those in the address would change."""
     title = f"{look.agent} · rules"
-    rules = service.store.rules(service.tenant, look.agent)
-    if not rules and not _has_run(service, look.agent):
+    if not is_known(service, look.agent):
         back = dcc.Link("All agents", href=urls.HOME)
-        nobody = f"No run of “{words.quoted(look.agent)}” is in this store."
-        return Page(title, states.message("No such agent", nobody, back), stamp="unknown")
+        return Page(title, states.message("No such agent", nobody(look.agent), back), stamp="unknown")
+    rules = service.store.rules(service.tenant, look.agent)
     text = rules_text(rules) if look.rules is None else look.rules
     body = html.Div(
         [
@@ -47,10 +46,17 @@ def layout(service: Service, look: Look) -> Page:
     return Page(title, body, stamp=rules_text(rules), agent=look.agent)
 
 
-def _has_run(service: Service, agent: str) -> bool:
-    """Whether the agent is known; this waits for its runs to be folded."""
+def is_known(service: Service, agent: str) -> bool:
+    """Whether the agent has rules or runs; without rules, this waits for its runs to be folded."""
+    if service.store.rules(service.tenant, agent):
+        return True
     known = service.store.agents(service.tenant, ALL_TIME, service.now_ns())
     return agent in {summary.agent for summary in known}
+
+
+def nobody(agent: str) -> str:
+    """That there is no such agent."""
+    return f"No run of “{words.quoted(agent)}” is in this store."
 
 
 def _head(look: Look, rules: tuple[Rule, ...]) -> Component:
@@ -112,11 +118,16 @@ def read(text: str) -> tuple[Rule, ...]:
         What is wrong with each line.
     """
     if len(text) > MAX_TEXT:
-        raise InputError(
-            f"These are {len(text):,} characters, and an address holds {MAX_TEXT:,}: "
-            "forkmap rules AGENT --try FILE takes more."
-        )
+        raise InputError(too_long(text))
     return parse_rules(text)
+
+
+def too_long(text: str) -> str:
+    """That an address does not hold the text, and what does."""
+    return (
+        f"These are {len(text):,} characters, and an address holds {MAX_TEXT:,}: "
+        "forkmap rules AGENT --try FILE takes more."
+    )
 
 
 def _help() -> Component:
