@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,51 @@ def test_outcomes_of_runs_never_seen_go_when_they_are_old(store: SQLiteStore) ->
         Source.DECLARED,
         Source.INFERRED,
     ]
+
+
+@pytest.mark.parametrize("session", ["chat", "01234567-89AB-CDEF-0123-456789ABCDEF"])
+def test_an_old_outcome_stays_with_its_run_however_the_id_of_its_trace_is_spelt(
+    store: SQLiteStore, session: str
+) -> None:
+    trace, told = "0123456789abcdef0123456789abcdef", "01234567-89ab-cdef-0123-456789abcdef"
+    store.declare("default", [Declaration(told, Outcome.FAILURE, MONTH - 1)])
+    store.append("default", run_of(trace, 1, NOW, session))
+    assert retention.expire(store, MONTH) == Expired()
+    assert store.run("default", session).source is Source.DECLARED
+    assert retention.expire(store, NOW + 1) == Expired(runs=1, spans=1)
+    assert not any(rows(store).values())
+
+
+class Busy(SQLiteStore):
+    """A store into which spans arrive once those before are settled."""
+
+    late: tuple[Span, ...] = ()
+
+    def settle(self, tenant: str, limit_s: float = inf) -> set[str]:
+        settled = super().settle(tenant, limit_s)
+        self.append(tenant, self.late)
+        return settled
+
+
+def test_what_arrives_before_an_old_run_goes_keeps_it_and_what_was_told_of_it(store: SQLiteStore) -> None:
+    store.append("default", run_of("a", 2, MONTH - 1, "chat") + run_of("b", 1, MONTH - 1))
+    told = [Declaration(name, Outcome.FAILURE, MONTH - 1) for name in ("chat", "talk", "nobody")]
+    store.declare("default", told)
+    busy = Busy(store.path)
+    busy.late = (*run_of("c", 1, NOW, "chat"), *run_of("d", 1, NOW, "talk"))
+    assert busy.expire("default", MONTH, 10) == Expired(runs=1, spans=1, outcomes=1)
+    busy.close()
+    assert [len(store.run("default", name).steps) for name in ("chat", "talk")] == [3, 1]
+    assert {store.run("default", name).source for name in ("chat", "talk")} == {Source.DECLARED}
+
+
+def test_nothing_goes_while_very_many_spans_arrive(store: SQLiteStore) -> None:
+    store.append("default", run_of("old", 1, MONTH - 1))
+    busy = Busy(store.path)
+    busy.late = tuple(span for number in range(501) for span in run_of(f"t{number}", 1, NOW))
+    assert busy.expire("default", MONTH, 10) == Expired()
+    assert busy.expire("default", MONTH, 10) == Expired(runs=1, spans=1)
+    busy.close()
 
 
 def test_every_tenant_s_old_runs_go(store: SQLiteStore) -> None:

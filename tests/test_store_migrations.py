@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.errors import StoreError
-from engine.runs import Outcome
+from engine.runs import READ_AS_IS, Outcome, Source
 from engine.store import migrating
 from engine.store.schema import VERSION
 from engine.store.sqlite import open_store
@@ -58,6 +58,23 @@ def test_it_keeps_its_runs_and_its_tenants(old: Path) -> None:
     assert run.outcome is Outcome.FAILURE
     assert store.find("acme", "t1") == ["t1"]
     assert store.run("acme", "t1").steps[0].signature == "tool:mail"
+    store.close()
+
+
+def test_outcomes_told_by_the_id_of_a_trace_count_however_it_was_spelt(old: Path) -> None:
+    trace = "0123456789abcdef0123456789abcdef"
+    told = ("01234567-89AB-CDEF-0123-456789ABCDEF", trace.upper(), trace)
+    with sqlite3.connect(old) as db:
+        db.execute("UPDATE traces SET trace_id = ?, stamp = settled WHERE trace_id = 't2'", (trace,))
+        rows = [(1, name, by, 7000, "file") for name in told for by in (0, 1)]
+        db.executemany(
+            "INSERT INTO outcomes (tenant, run_id, outcome, time_ns, declared_by) VALUES (?,?,?,?,?)", rows
+        )
+        db.execute("UPDATE meta SET value = ?", (READ_AS_IS.fingerprint(),))
+    db.close()
+    store = open_store(old)
+    assert store.run("default", trace).source is Source.DECLARED
+    assert len(store.declarations("default", trace)) == 2
     store.close()
 
 

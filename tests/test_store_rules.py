@@ -192,9 +192,32 @@ def test_runs_without_a_declaration_are_read_with_their_steps(store: Store) -> N
     assert list(store.undeclared("default", "nobody")) == list(store.undeclared("theirs", "bot")) == []
 
 
+TRACE = "0123456789abcdef0123456789abcdef"
+DASHED = "01234567-89ab-cdef-0123-456789abcdef"
+SPELLINGS = (TRACE, DASHED, TRACE.upper(), DASHED.upper())
+
+
+@pytest.mark.parametrize("session", ["chat", "", *SPELLINGS])
+@pytest.mark.parametrize("told", SPELLINGS)
+def test_a_trace_id_is_one_name_however_it_is_spelt(store: Store, told: str, session: str) -> None:
+    early, late = Declaration(told, FAILURE, NOW, "early"), Declaration(told, ABANDONED, NOW + 1, "late")
+    store.declare("default", [early])
+    named = {"session.id": session} if session else {}
+    spans = [replace(span, attributes={**span.attributes, **named}) for span in run_of(TRACE, "a")]
+    store.append("default", spans)
+    run_id = session or TRACE
+    assert ending(store, run_id) == (FAILURE, Source.DECLARED, "early")
+
+    store.declare("default", [late])
+    assert ending(store, run_id) == (ABANDONED, Source.DECLARED, "late")
+    assert store.declare("default", [Declaration(TRACE, ABANDONED, NOW + 2, "late")], repeat=False).new == 0
+    assert store.waiting("default", SPELLINGS) == []
+    assert store.withdraw("default", late)
+    assert ending(store, run_id) == (FAILURE, Source.DECLARED, "early")
+
+
 def test_an_outcome_may_be_told_by_the_id_of_a_trace(store: Store) -> None:
-    trace = "0123456789abcdef0123456789abcdef"
-    dashed = "01234567-89ab-cdef-0123-456789abcdef"
+    trace, dashed = TRACE, DASHED
     store.declare("default", [Declaration(dashed, FAILURE, NOW, "early")])
     spans = [*run_of(trace, "a"), *run_of("u", "b")]
     chat = [replace(span, attributes={**span.attributes, "session.id": "chat"}) for span in spans]

@@ -88,7 +88,8 @@ class Store(Protocol):
     def declare(self, tenant: str, declarations: Sequence[Declaration], repeat: bool = True) -> Appended:
         """Keep declared outcomes, all of them; a run's may arrive before its spans do.
 
-        A run is named by its id, or by the id of any of its traces, with dashes or without.
+        A run is named by its id, or by the id of any of its traces, with dashes or without, in small
+        letters or capitals: it is kept under one form.
 
         Without ``repeat``, one that says what the latest by the same source says changes nothing:
         so it may be told again and again at another time.

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from engine.paths import identifier
 from engine.runs import Declaration
 from engine.spans import Span
 from engine.store import Appended
 from engine.store.fitting import bounded, fitted, plain
-from engine.store.keys import traces_told
+from engine.store.keys import told_name, traces_told
 from engine.store.packing import pack_span
 
 _INSERT = "INSERT INTO spans (trace, span_id, ended, body) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
@@ -104,15 +103,12 @@ ORDER BY time_ns DESC, no DESC LIMIT 1"""
 
 
 def declare(
-    db: sqlite3.Connection, tenant: int, declarations: Iterable[Declaration], repeat: bool = True
+    db: sqlite3.Connection, tenant: int, declarations: Sequence[Declaration], repeat: bool = True
 ) -> Appended:
     """Write declarations; the traces of a run that is already known are marked."""
-    rows = [
-        (tenant, identifier(plain(d.run_id)), d.outcome, bounded(d.time_ns), plain(d.by))
-        for d in declarations
-    ]
     new = 0
-    for row in rows:
+    for told in declarations:
+        row = (tenant, told_name(told.run_id), told.outcome, bounded(told.time_ns), plain(told.by))
         said = None if repeat else db.execute(_SAID_LAST, (tenant, row[1], row[4])).fetchone()
         if said == (row[2],):
             continue
@@ -123,5 +119,5 @@ def declare(
         ).rowcount
         if fresh:
             new += 1
-            touch(db, traces_told(db, tenant, row[1]))
-    return Appended(new, 0, len(rows) - new)
+            touch(db, traces_told(db, tenant, told.run_id))
+    return Appended(new, 0, len(declarations) - new)

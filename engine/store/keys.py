@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable
 
 from engine.paths import identifier
 from engine.runs import Cohort
 from engine.store.fitting import plain
+
+_HEX_ID = re.compile(r"[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}", re.IGNORECASE)
 
 
 def tenant_number(db: sqlite3.Connection, tenant: str) -> int | None:
@@ -45,30 +48,37 @@ def cohort_numbers(db: sqlite3.Connection, cohort: Cohort) -> tuple[int, int] | 
     return row
 
 
-def told_names(run_id: str, trace_ids: Iterable[str]) -> tuple[str, ...]:
-    """The ids an outcome of a run may be told under: its own, and its traces', with dashes too.
+def told_name(name: str) -> str:
+    """The id an outcome is kept under: a trace id (32 hex digits, as a UUID has them or bare) in one form.
 
-    >>> told_names("chat", ["0123456789abcdef0123456789abcdef", "t"])
-    ('chat', '0123456789abcdef0123456789abcdef', '01234567-89ab-cdef-0123-456789abcdef', 't')
+    >>> told_name("01234567-89AB-CDEF-0123-456789ABCDEF"), told_name("Chat-1")
+    ('0123456789abcdef0123456789abcdef', 'Chat-1')
     """
-    traces = ((each, _dashed(each)) for each in trace_ids)
-    return tuple(dict.fromkeys((run_id, *(identifier(name) for both in traces for name in both))))
+    kept = identifier(plain(name))
+    return kept.replace("-", "").lower() if _HEX_ID.fullmatch(kept) else kept
 
 
-def _dashed(trace_id: str) -> str:
-    """A trace id of 32 digits with dashes as a UUID has them."""
-    t = trace_id
-    return f"{t[:8]}-{t[8:12]}-{t[12:16]}-{t[16:20]}-{t[20:]}" if len(t) == 32 and t.isalnum() else t
+def told_names(run_id: str, trace_ids: Iterable[str]) -> tuple[str, ...]:
+    """The ids that outcomes of a run are kept under: its own, and its traces'."""
+    return tuple(dict.fromkeys(map(told_name, (run_id, *trace_ids))))
 
 
 def traces_told(db: sqlite3.Connection, tenant: int, name: str) -> list[int]:
     """Numbers of the traces of the run that is told by this id, or by that of one of its traces."""
-    bare = name.replace("-", "").lower()
-    found = [*traces_of_run(db, tenant, name)]
-    for trace_id in dict.fromkeys((name, bare)):
-        rows = db.execute("SELECT no FROM traces WHERE tenant = ? AND trace_id = ?", (tenant, trace_id))
+    found = []
+    for each in dict.fromkeys((identifier(plain(name)), *_spellings(told_name(name)))):
+        found += traces_of_run(db, tenant, each)
+        rows = db.execute("SELECT no FROM traces WHERE tenant = ? AND trace_id = ?", (tenant, each))
         found += [no for (no,) in rows]
     return list(dict.fromkeys(found))
+
+
+def _spellings(told: str) -> tuple[str, ...]:
+    """The ids of runs and traces that outcomes are kept under this one for."""
+    if not _HEX_ID.fullmatch(told):
+        return (told,)
+    dashed = "-".join((told[:8], told[8:12], told[12:16], told[16:20], told[20:]))
+    return told, dashed, told.upper(), dashed.upper()
 
 
 def traces_of_run(db: sqlite3.Connection, tenant: int, run_id: str) -> list[int]:

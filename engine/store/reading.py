@@ -170,7 +170,7 @@ def spans(db: sqlite3.Connection, tenant: str, run_id: str, limit: int | None = 
 def waiting(db: sqlite3.Connection, tenant: str, names: Iterable[str]) -> list[str]:
     """Those of these ids that name no run, nor a trace of one."""
     number = tenant_number(db, tenant)
-    return [name for name in names if number is None or not traces_told(db, number, identifier(plain(name)))]
+    return [name for name in names if number is None or not traces_told(db, number, name)]
 
 
 def _began(span: Span) -> tuple[int, str, str]:

@@ -5,24 +5,22 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from engine.paths import identifier
 from engine.rules import Rule
 from engine.runs import Declaration, Outcome
 from engine.store.appending import touch
 from engine.store.fitting import bounded, plain
-from engine.store.keys import tenant_number, traces_told
+from engine.store.keys import tenant_number, told_name, traces_told
 
 
 def withdraw(db: sqlite3.Connection, tenant: int, said: Declaration) -> bool:
     """Delete a declaration; the traces of its run are marked."""
-    run_id = identifier(plain(said.run_id))
     found = db.execute(
         "DELETE FROM outcomes"
         " WHERE tenant = ? AND run_id = ? AND time_ns = ? AND outcome = ? AND declared_by = ?",
-        (tenant, run_id, bounded(said.time_ns), said.outcome, plain(said.by)),
+        (tenant, told_name(said.run_id), bounded(said.time_ns), said.outcome, plain(said.by)),
     ).rowcount
     if found:
-        touch(db, traces_told(db, tenant, run_id))
+        touch(db, traces_told(db, tenant, said.run_id))
     return found > 0
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 APPLICATION_ID = 0x464F524B
 """``FORK``, at byte 68 of the file."""
-VERSION = 2
+VERSION = 3
 """Schema version, at byte 60 of the file."""
 
 TABLE_NAMES = (
@@ -42,6 +42,12 @@ CREATE TABLE keys (
 
 _SECRETS = "CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID"
 
+_BARE = "lower(replace(run_id, '-', ''))"
+_IS_HEX = (
+    f"length({_BARE}) = 32 AND {_BARE} NOT GLOB '*[^0-9a-f]*'"
+    " AND (length(run_id) = 32 OR run_id GLOB '????????-????-????-????-????????????')"
+)
+
 STEPS_FORWARD = (
     (
         "ALTER TABLE runs ADD COLUMN said_by TEXT NOT NULL DEFAULT ''",
@@ -50,8 +56,14 @@ STEPS_FORWARD = (
         _KEYS,
         _SECRETS,
     ),
+    (
+        "UPDATE traces SET stamp = stamp + 1"
+        f" WHERE trace_id IN (SELECT {_BARE} FROM outcomes WHERE {_IS_HEX} AND run_id <> {_BARE})",
+        f"UPDATE OR IGNORE outcomes SET run_id = {_BARE} WHERE {_IS_HEX}",
+        f"DELETE FROM outcomes WHERE {_IS_HEX} AND run_id <> {_BARE}",
+    ),
 )
-"""Statements that make version 2 of version 1, and so on."""
+"""Statements that make version 2 of version 1, and so on; 3 keeps outcomes under one form of a trace id."""
 
 TABLES = f"""
 {_RULES};

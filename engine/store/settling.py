@@ -14,7 +14,7 @@ from typing import NamedTuple
 from engine.rules import ruled
 from engine.runs import Declaration, Outcome, ReadingSettings, Run, RunKey, Source, assemble, run_key
 from engine.spans import Span
-from engine.store.keys import told_names, traces_of_run
+from engine.store.keys import told_name, told_names, traces_of_run
 from engine.store.packing import unpack_span
 from engine.store.ruling import every_rule, rules_of
 from engine.store.writing import RunWriter
@@ -152,10 +152,9 @@ def look(db: sqlite3.Connection, tenant: int, touched: Iterable[int], run_ids: I
     numbers = dict.fromkeys((*touched, *(no for run_id in ids for no in traces_of_run(db, tenant, run_id))))
     state = "SELECT no, run, stamp, trace_id FROM traces WHERE no = ?"
     rows = [row for no in numbers for row in db.execute(state, (no,))]  # one may be gone by now
-    traces = (name for row in rows for name in told_names(row[3], (row[3],)))
     return Basis(
         tuple(row[:3] for row in rows),
-        tuple(declarations_of(db, tenant, dict.fromkeys((*ids, *traces)))),
+        tuple(declarations_of(db, tenant, dict.fromkeys(map(told_name, (*ids, *(row[3] for row in rows)))))),
         every_rule(db, tenant),
     )
 

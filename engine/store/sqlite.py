@@ -263,7 +263,8 @@ class SQLiteStore:
         if old == expiring.Old():
             return Expired()
         with self._writing() as db:
-            return expiring.remove(db, old, bounded(before_ns), limit)
+            number, by = given_tenant(db, tenant), self.reading_settings.run_key
+            return expiring.remove(db, number, by, old, bounded(before_ns), limit)
 
     def clock_ns(self) -> int | None:
         """See :meth:`engine.store.Store.clock_ns`."""
