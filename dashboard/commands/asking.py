@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
@@ -74,19 +74,30 @@ def parser() -> Parser:
     root = Parser(prog="forkmap", description="Behaviour maps of AI-agent runs.")
     root.add_argument("--version", action="version", version=f"forkmap {version('forkmap')}")
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    store, window, steps, machine = _store(), _window(), _steps(), _json()
 
     def command(name: str, text: str, *parents: Parser, more: str = "") -> Parser:
         described = f"{text[0].upper()}{text[1:]}.{more}"
         return commands.add_parser(name, help=text, description=described, parents=parents)
 
+    _serving(command)
+    _importing(command)
+    _questions(command)
+    _outcomes(command)
+    doctor = command("doctor", "whether all of a store can be read and agrees", _place(), _json())
+    doctor.set_defaults(answer=answers.doctor)
+    _keys(command("keys", "who may send and read, where not everybody may"), _json())
+    return root
+
+
+def _serving(command: Callable[..., Parser]) -> None:
+    """The commands that serve the dashboard."""
     demo = command("demo", "the dashboard with the demo corpus", more=" Nothing of it is kept.")
     demo.add_argument("--port", type=_port, help="serve there (default: the first free port from 8050)")
     demo.add_argument("--load", type=Path, metavar="PATH", help="write the corpus into a new store instead")
     demo.set_defaults(answer=answers.demo)
 
     made = " It takes in spans too, at /v1/traces. The store is made if there is none."
-    serve = command("serve", "the dashboard over a store", store, more=made)
+    serve = command("serve", "the dashboard over a store", _store(), more=made)
     serve.add_argument("--port", type=_port, help="serve there (default: the first free port from 8050)")
     host = "listen at this address (default: 127.0.0.1, this machine only); others need a key to be let in"
     serve.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help=host)
@@ -94,17 +105,24 @@ def parser() -> Parser:
     serve.add_argument("--grpc", type=_port, nargs="?", const=4317, metavar="PORT", help=grpc)
     serve.set_defaults(answer=answers.serve)
 
+
+def _importing(command: Callable[..., Parser]) -> None:
+    """The command that takes in recorded runs."""
     again = " The store is made if there is none. Importing a file again changes nothing."
-    load = command("import", "recorded runs into a store", store, machine, more=again)
+    load = command("import", "recorded runs into a store", _store(), _json(), more=again)
     load.add_argument("files", nargs="+", type=Path, metavar="FILE", help="recorded runs")
     load.add_argument("--format", choices=FORMATS, help="what the files are (default: found out)")
     load.add_argument("--agent", help="the agent whose runs these are, whatever the files say")
     load.set_defaults(answer=answers.import_files)
 
+
+def _questions(command: Callable[..., Parser]) -> None:
+    """The commands about an agent or a run."""
+    store, window, machine = _store(), _window(), _json()
+    of_one = (store, window, _steps(), machine)
     agents = command("agents", "who ran, and how it ended", store, window, machine)
     agents.set_defaults(answer=answers.agents)
 
-    of_one = (store, window, steps, machine)
     for name, document, table, text in (
         ("map", documents.behaviour, tables.behaviour, "an agent's behaviour map"),
         ("forks", documents.findings, tables.findings, "an agent's fatal forks and hotspots"),
@@ -123,13 +141,16 @@ def parser() -> Parser:
     calibrate.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
     calibrate.set_defaults(answer=answers.calibrate)
 
+
+def _outcomes(command: Callable[..., Parser]) -> None:
+    """The commands that tell how runs ended, one by one or by rules."""
     twice = " Columns: run, outcome, and time and by where known. Telling a file again changes nothing."
-    told = command("outcomes", "how runs ended, from CSV or JSON lines", store, machine, more=twice)
+    told = command("outcomes", "how runs ended, from CSV or JSON lines", _store(), _json(), more=twice)
     told.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a run a line; - is standard input")
     told.set_defaults(answer=answers.tell_outcomes)
 
     first = " A rule is EXPRESSION -> OUTCOME; the first that matches counts."
-    rules = command("rules", "an agent's rules for outcomes", store, machine, more=first)
+    rules = command("rules", "an agent's rules for outcomes", _store(), _json(), more=first)
     rules.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
     doing = rules.add_mutually_exclusive_group()
     trial = "say what the rules of a file would change, and change nothing"
@@ -137,11 +158,6 @@ def parser() -> Parser:
     doing.add_argument("--set", type=Path, metavar="FILE", help="make the rules of a file the agent's rules")
     doing.add_argument("--clear", action="store_true", help="leave it no rule")
     rules.set_defaults(answer=answers.rules)
-
-    doctor = command("doctor", "whether all of a store can be read and agrees", _place(), machine)
-    doctor.set_defaults(answer=answers.doctor)
-    _keys(command("keys", "who may send and read, where not everybody may"), machine)
-    return root
 
 
 def _keys(keys: Parser, machine: Parser) -> None:
