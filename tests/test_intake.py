@@ -48,6 +48,7 @@ PROTOBUF = "application/x-protobuf"
 CODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "identity": bytes,
     "gzip": gzip.compress,
+    "gzip of two members": lambda body: gzip.compress(body[:100]) + gzip.compress(body[100:]),
     "deflate": zlib.compress,
     "deflate without a header": lambda body: zlib.compress(body, wbits=-15),
 }
@@ -237,6 +238,16 @@ def test_a_body_may_be_as_long_as_the_limit_and_no_longer(store: Store, coding: 
 BOMB = gzip.compress(bytes(64 << 20))
 EMPTY_PARTS = gzip.compress(b"\x0a\x00" * 8_000_000)
 """Eight million resources without a span, in 16 kB."""
+SCOPES = b"\x0a\xc0\x9a\x0c" + b"\x12\x00" * 100_000
+"""A resource of 100,000 empty scopes."""
+MOST = LIMITS.max_containers
+"""Objects and lists that a request may hold."""
+
+
+def holding(part: bytes, times: int) -> bytes:
+    """Resource spans in JSON that hold a part again and again, compressed."""
+    return gzip.compress(b'{"resourceSpans": [' + b",".join([part] * times) + b"]}")
+
 
 REFUSED: Sequence[tuple[str, str, bytes, int, str]] = [
     (PROTOBUF, "identity", b"\xff" * 20, 400, "not protobuf: a length that does not end"),
@@ -249,8 +260,12 @@ REFUSED: Sequence[tuple[str, str, bytes, int, str]] = [
     (PROTOBUF, "gzip", gzip.compress(message())[:-9], 400, "the compressed body is cut off"),
     (PROTOBUF, "deflate", zlib.compress(b"") + b"more", 400, "something follows the compressed body"),
     (PROTOBUF, "gzip", BOMB, 413, "the body holds more than 16777216 bytes"),
-    (PROTOBUF, "gzip", EMPTY_PARTS, 413, "the request has more than 100100 parts"),
-    (JSON, "gzip", gzip.compress(b"[" * 8_000_000), 400, "nested too deeply"),
+    (PROTOBUF, "gzip", gzip.compress(b"") * 101, 400, "something follows the compressed body"),
+    (PROTOBUF, "gzip", EMPTY_PARTS, 413, "the request has more than 500100 parts"),
+    (PROTOBUF, "gzip", gzip.compress(SCOPES * 6), 413, "the request has more than 500100 parts"),
+    (JSON, "gzip", holding(b"{}", MOST), 413, f"the request holds more than {MOST} objects and lists"),
+    (JSON, "gzip", holding(b"[]", MOST), 413, f"the request holds more than {MOST} objects and lists"),
+    (JSON, "gzip", gzip.compress(b"[" * 1_000_000), 400, "nested too deeply"),
     (JSON, "br", b"{}", 415, "the content encoding 'br' is none of identity, gzip, deflate"),
 ]
 

@@ -22,6 +22,24 @@ class Limits(NamedTuple):
     max_attributes: int = 10_000
     max_spans: int = 100_000
 
+    @property
+    def max_containers(self) -> int:
+        """Objects and lists of a request in JSON; what holds more is refused.
+
+        A body of the largest size may hold one in 16 bytes, as long as ``{"intValue": "1"}``; in
+        memory the smallest takes 30 times what it takes in the body.
+        """
+        return self.max_body_bytes // 16
+
+    @property
+    def max_parts(self) -> int:
+        """Parts of a request in protobuf; what holds more is refused.
+
+        Every span may stand alone in a scope of its own, and that in a resource of its own; a hundred
+        parts need not hold any.
+        """
+        return 5 * self.max_spans + 100
+
 
 LIMITS = Limits()
 UNLIMITED = Limits(1 << 60, 1 << 60, 1 << 60)

@@ -19,9 +19,6 @@ from engine.ingest.source import Found, Refused, Source
 from engine.ingest.wire import Field, fields, frames, framing
 from engine.spans import Span
 
-_OTHER_PARTS = 100
-"""Parts of a message that need not be spans, nor hold any."""
-
 
 def looks_like(head: bytes) -> bool:
     """Whether a file that begins so is OTLP protobuf.
@@ -39,7 +36,7 @@ def read(source: Source) -> Iterator[Found]:
         if layout is None:
             yield 1, Refused("neither a trace export request nor a sequence of them")
             return
-        read_frame = _resource_spans if layout == "single" else spans
+        read_frame = _lone_resource_spans if layout == "single" else spans
         number = 0
         try:
             for number, frame in enumerate(frames(stream, layout), start=1):
@@ -55,54 +52,66 @@ def spans(message: bytes, limits: Limits = UNLIMITED) -> Iterator[Span | Refused
     Raises
     ------
     TooLargeError
-        It has so many parts that it must hold more spans than it may.
+        It has more parts than it may.
     """
     broken: list[Refused] = []
-    for field in _parts(message, broken, limits):
+    request = _Request(limits)
+    for field in request.parts(message, broken):
         if field.number == 1:
-            yield from _resource_spans(field.value, limits)
+            yield from _resource_spans(field.value, request)
     yield from broken
 
 
-def _parts(message: bytes, broken: list[Refused], limits: Limits) -> list[Field]:
-    """The fields of a message up to the first that is broken; how many spans that costs nobody knows."""
-    parts = []
-    most = limits.max_spans + _OTHER_PARTS
-    try:
-        for field in islice(fields(message), most + 1):
-            parts.append(field)  # noqa: PERF402
-    except InputError as error:
-        broken.append(Refused(error.reason, None))
-    if len(parts) > most:
-        raise TooLargeError(f"the request has more than {most} parts")
-    return parts
+class _Request:
+    """Takes the messages of a request apart, as long as it has no more parts in all than it may."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._left = limits.max_parts
+
+    def parts(self, message: bytes, broken: list[Refused]) -> list[Field]:
+        """The fields of a message up to the first that is broken; how many spans that costs nobody knows."""
+        parts = []
+        try:
+            for field in islice(fields(message), self._left + 1):
+                parts.append(field)  # noqa: PERF402
+        except InputError as error:
+            broken.append(Refused(error.reason, None))
+        self._left -= len(parts)
+        if self._left < 0:
+            raise TooLargeError(f"the request has more than {self.limits.max_parts} parts")
+        return parts
 
 
-def _resource_spans(message: bytes, limits: Limits = UNLIMITED) -> Iterator[Span | Refused]:
+def _lone_resource_spans(message: bytes) -> Iterator[Span | Refused]:
+    return _resource_spans(message, _Request(UNLIMITED))
+
+
+def _resource_spans(message: bytes, request: _Request) -> Iterator[Span | Refused]:
     reasons: list[str] = []
     broken: list[Refused] = []
-    parts = _parts(message, broken, limits)
+    parts = request.parts(message, broken)
     resource: dict[str, Any] = {}
     for field in parts:
         if field.number == 1:
-            resource |= otlp_message.resource(field.value, reasons, limits)
+            resource |= otlp_message.resource(field.value, reasons, request.limits)
     yield from map(Refused, reasons)
     for field in parts:
         if field.number == 2:
-            yield from _scope_spans(field.value, resource, limits)
+            yield from _scope_spans(field.value, resource, request)
     yield from broken
 
 
-def _scope_spans(message: bytes, resource: dict[str, Any], limits: Limits) -> Iterator[Span | Refused]:
+def _scope_spans(message: bytes, resource: dict[str, Any], request: _Request) -> Iterator[Span | Refused]:
     broken: list[Refused] = []
-    parts = _parts(message, broken, limits)
+    parts = request.parts(message, broken)
     scope = "".join(otlp_message.scope(field.value) for field in parts if field.number == 1)
     messages = (field.value for field in parts if field.number == 2)
     for number, data in enumerate(messages, start=1):
         reasons: list[str] = []
         lost = 0
         try:
-            yield otlp_message.span(data, scope, resource, reasons, limits)
+            yield otlp_message.span(data, scope, resource, reasons, request.limits)
         except InputError as error:
             reasons, lost = [error.reason], 1
         for reason in reasons:

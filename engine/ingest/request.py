@@ -19,6 +19,8 @@ from engine.spans import Span
 Encoding = Literal["json", "protobuf"]
 CODINGS = ("identity", "gzip", "deflate")
 """Values of ``Content-Encoding`` that are understood."""
+MEMBERS = 100
+"""Members that a body in gzip may have."""
 NAMED = 5
 """Refusals that a message names; the rest are counted."""
 _GZIP = 31
@@ -47,7 +49,7 @@ def decompress(body: bytes, coding: str, max_bytes: int) -> bytes:
     Parameters
     ----------
     coding : str
-        One of :data:`CODINGS`; ``deflate`` with zlib's header or without.
+        One of :data:`CODINGS`; ``deflate`` with zlib's header or without, ``gzip`` of some members.
     max_bytes : int
         Bytes that may come out.
 
@@ -77,16 +79,20 @@ def decompress(body: bytes, coding: str, max_bytes: int) -> bytes:
 
 
 def _inflate(body: bytes, window_bits: int, max_bytes: int) -> bytes:
-    inflating = zlib.decompressobj(window_bits)
-    try:
-        content = inflating.decompress(body, max_bytes + 1)
-    except zlib.error:
-        raise InputError("the compressed body is damaged") from None
-    if len(content) <= max_bytes and not inflating.eof:
-        raise InputError("the compressed body is cut off")
-    if inflating.unused_data:
-        raise InputError("something follows the compressed body")
-    return content
+    """What comes out of every member, and no more than a byte beyond the limit."""
+    content, left = b"", body
+    for _ in range(MEMBERS if window_bits == _GZIP else 1):
+        inflating = zlib.decompressobj(window_bits)
+        try:
+            content += inflating.decompress(left, max_bytes + 1 - len(content))
+        except zlib.error:
+            raise InputError("the compressed body is damaged") from None
+        left = inflating.unused_data
+        if len(content) > max_bytes or (inflating.eof and not left):
+            return content
+        if not inflating.eof:
+            raise InputError("the compressed body is cut off")
+    raise InputError("something follows the compressed body")
 
 
 def _begins_as_zlib(body: bytes) -> bool:
@@ -134,11 +140,13 @@ def _found(body: bytes, encoding: Encoding, limits: Limits) -> Iterator[Span | R
     return (
         otlp_protobuf.spans(body, limits)
         if encoding == "protobuf"
-        else otlp_json.spans(_decoded(body), limits)
+        else otlp_json.spans(_decoded(body, limits), limits)
     )
 
 
-def _decoded(body: bytes) -> Any:
+def _decoded(body: bytes, limits: Limits) -> Any:
+    if body.count(b"{") + body.count(b"[") > limits.max_containers:
+        raise TooLargeError(f"the request holds more than {limits.max_containers} objects and lists")
     try:
         return msgspec.json.decode(body)
     except RecursionError:
