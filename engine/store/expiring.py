@@ -60,10 +60,11 @@ class Old(NamedTuple):
 
 
 def find(db: sqlite3.Connection, tenant: str, before_ns: int, limit: int) -> Old:
-    """At most ``limit`` old runs, and outcomes; a run with touched traces waits until it is settled."""
-    asked = {"tenant": tenant_number(db, tenant), "before_ns": before_ns, "limit": limit}
-    found = ([no for (no,) in db.execute(query, asked)] for query in (_RUNS, _OUTCOMES))
-    return Old(*map(tuple, found))
+    """At most ``limit`` old runs and outcomes; a run with touched traces waits until it is settled."""
+    asked = {"tenant": tenant_number(db, tenant), "before_ns": before_ns}
+    runs = tuple(no for (no,) in db.execute(_RUNS, asked | {"limit": limit}))
+    outcomes = db.execute(_OUTCOMES, asked | {"limit": limit - len(runs)})  # a long look, if there are many
+    return Old(runs, tuple(no for (no,) in outcomes))
 
 
 def remove(db: sqlite3.Connection, tenant: int, by: RunKey, old: Old, before_ns: int, limit: int) -> Expired:
