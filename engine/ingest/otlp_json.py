@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from engine.errors import InputError
+from engine.errors import InputError, TooLargeError
 from engine.ingest.attributes import attributes
 from engine.ingest.documents import documents
 from engine.ingest.limits import UNLIMITED, Limits, beyond
@@ -78,6 +78,11 @@ def read(source: Source) -> Iterator[Found]:
 def spans(document: Any, limits: Limits = UNLIMITED) -> Iterator[Span | Refused]:
     """Spans of one export request, and what had to be left out of it.
 
+    Raises
+    ------
+    TooLargeError
+        It has more groups of spans than it may have spans.
+
     Examples
     --------
     >>> span = {"traceId": "0A" * 16, "spanId": "0b" * 8, "name": "chat", "startTimeUnixNano": "1"}
@@ -114,7 +119,7 @@ def _convert(number: int, raw: _Raw, limits: Limits) -> Iterator[Span | Refused]
 def _walk(document: Mapping[str, Any], limits: Limits) -> Iterator[_Raw | Refused]:
     """Every span of a document, however much of the envelope is there."""
     if document.keys() & set(RESOURCE_SPANS):
-        for block in _objects(document, RESOURCE_SPANS):
+        for block in _groups(document, RESOURCE_SPANS, limits):
             yield from (block,) if isinstance(block, Refused) else _walk_block(block, limits)
     elif document.keys() & {*SCOPE_SPANS, "spans"}:
         yield from _walk_block(document, limits)
@@ -128,7 +133,7 @@ def _walk_block(block: Mapping[str, Any], limits: Limits) -> Iterator[_Raw | Ref
     given = resource.get("attributes") if isinstance(resource, dict) else None
     shared = attributes(given, reasons, limits.max_attributes)
     yield from (Refused(f"resource: {reason}") for reason in reasons)
-    groups = _objects(block, SCOPE_SPANS) if block.keys() & set(SCOPE_SPANS) else [block]
+    groups = _groups(block, SCOPE_SPANS, limits) if block.keys() & set(SCOPE_SPANS) else [block]
     for group in groups:
         if isinstance(group, Refused):
             yield group
@@ -136,6 +141,14 @@ def _walk_block(block: Mapping[str, Any], limits: Limits) -> Iterator[_Raw | Ref
         scope = _scope(group)
         for span in _objects(group, ("spans",)):
             yield span if isinstance(span, Refused) else _Raw(span, scope, shared)
+
+
+def _groups(parent: Mapping[str, Any], names: tuple[str, ...], limits: Limits) -> list[Any]:
+    """The objects of a list field that each hold spans: of these there are no more than of spans."""
+    found = _objects(parent, names)
+    if len(found) > limits.max_spans:
+        raise TooLargeError(f"the request holds more than {limits.max_spans} {names[0]}")
+    return found
 
 
 def _objects(parent: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:
