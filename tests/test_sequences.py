@@ -90,6 +90,11 @@ def test_two_conditions_on_one_step_never_match_across_two() -> None:
     assert is_so("^ .. (error(*) and b)", "c b!")
 
 
+def test_outside_a_sequence_conditions_are_joined_over_the_whole_run() -> None:
+    assert is_so("(a and error(*))", "a b!")
+    assert is_so("(a and b) or c", "b a")
+
+
 def test_a_field_is_of_the_whole_run() -> None:
     assert is_so('ticket:ship-* and version:"2 beta"', "a", ticket="ship-7", version="2 beta")
     assert not is_so("ticket:*", "a", ticket=None)

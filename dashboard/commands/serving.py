@@ -33,6 +33,9 @@ PORT = 8050
 TENANT = "default"
 """Whose the demo's runs are."""
 _TRIED = 20
+_OPEN = (
+    "and without a key anybody could read every run: make one first, with forkmap keys create --role admin"
+)
 _NOWHERE = "is no address of this machine: choose another with --host"
 
 
@@ -70,27 +73,25 @@ def serve(
 
     keyed = store.has_keys()
     if not (keyed or is_loopback(host)):
-        raise ForkmapError(
-            f"others can reach {host}, and without a key anybody could read every run: make one first, with"
-            " forkmap keys create --role admin"
-        )
+        raise ForkmapError(f"others can reach {host}, {_OPEN}")
     clock = None if now_ns is None else lambda: now_ns
+    limits = settings.limits
+    asked = app.Settings(tenant, clock, bounds=settings.bounds, limits=limits, proxy=settings.proxy)
     with _until_told(), first_free(host) if port is None else listening(port, host) as listener:
-        asked = app.Settings(
-            tenant, clock, bounds=settings.bounds, limits=settings.limits, proxy=settings.proxy
-        )
         keys = KeyCheck(store)
         dashboard = app.create_app(store, asked, keys)
         chosen = listener.getsockname()[1]
         if port is None and chosen != PORT:
             print(f"Port {PORT} is taken, so this is port {chosen}.", flush=True)
         days = settings.retention_days if now_ns is None else None
-        grpc = _grpc(keys, tenant, grpc_port, settings.limits, host)
+        grpc = _grpc(keys, tenant, grpc_port, limits, host)
         with upkeep.kept_up(store, days, time.time_ns), grpc:
             print(f"Forkmap is at http://{_in_url(host)}:{chosen}/ (Ctrl-C stops it).", flush=True)
             if not keyed:
                 print("No key was made: it serves this machine only, and nobody signs in.", flush=True)
-            app.serve(dashboard, listener, settings.limits)
+            if days is not None:
+                print(f"Runs are removed {days} days after their last activity.", flush=True)
+            app.serve(dashboard, listener, limits)
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
 Places stand between steps, 0 before the first and ``n`` behind the last. A set of places is
 one integer, a bit a place, so each part of an expression moves a whole set of places at once.
-``x`` and ``!`` of more than one step go place by place, and none of them stands in another: what is
-asked of a run takes at most (parts of the expression) x (steps of the run) such moves.
+``x`` and ``!`` of more than one step go place by place, and none of them stands in another: the
+number of moves grows with (parts of the expression) x (steps of the run), and no further.
 """
 
 from __future__ import annotations
