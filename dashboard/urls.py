@@ -91,6 +91,8 @@ def parse(search: str | None) -> Look:
     True
     >>> parse("?agent=a&from=yesterday").complaint
     'from=yesterday is no RFC 3339 date or time; the last 30 days are shown.'
+    >>> parse("?window=week").complaint
+    'window=week is none: all is, else from= and to=; the last 30 days are shown.'
     """
     found = {key: values[-1] for key, values in parse_qs((search or "").lstrip("?"), True).items()}
     window, complaint = _window(found)
@@ -119,7 +121,9 @@ def _window(found: dict[str, str]) -> tuple[Window, str]:
                 f"{key}={text:.200} is no RFC 3339 date or time; the last 30 days are shown.",
             )
     if bounds == [None, None]:
-        return (ALL_TIME if found.get("window") == "all" else DEFAULT_WINDOW), ""
+        named = found.get("window", "")
+        other = f"window={named:.200} is none: all is, else from= and to=; the last 30 days are shown."
+        return ALL_TIME if named == "all" else DEFAULT_WINDOW, other if named not in ("", "all") else ""
     start_ns, end_ns = bounds
     return Window(start_ns or 0, end_ns), ""
 

@@ -67,7 +67,7 @@ def _removing(store: Store, days: int, now_ns: Callable[[], int]) -> Work:
     def remove(told: Told) -> float:
         done = expire(store, now_ns() - days * DAY_NS, is_told=told)
         if any(done):
-            _log.info("removed %d runs, %d spans and %d outcomes that were too old", *done)
+            _log.warning("removed %d runs, %d spans and %d outcomes that were too old", *done)
         return PASS_S
 
     return remove

@@ -219,6 +219,12 @@ def test_rules_are_tried_set_shown_and_cleared(
     assert ending(store, "t2") == (SUCCESS, Source.INFERRED, "")
 
 
+def test_rules_of_an_agent_that_nobody_is_are_told(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(["rules", "nobody", "--store", str(store), "--now", NOW]) == 0
+    told_of = "forkmap: no run of the agent 'nobody' of the tenant 'default' is in this store yet\n"
+    assert capsys.readouterr().err == told_of
+
+
 def test_rules_that_cannot_be_read_change_nothing(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

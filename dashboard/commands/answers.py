@@ -16,7 +16,7 @@ from rich.console import RenderableType
 
 from dashboard.commands import documents, examining, importing, keyring, ruling, serving, tables, telling
 from dashboard.commands.settings import Settings, from_environment
-from dashboard.commands.terminal import console, json_text, shown
+from dashboard.commands.terminal import console, json_text, plain, shown
 from engine import queries
 from engine.errors import ForkmapError, UnknownAgentError, UnknownRunError
 from engine.keys import Role
@@ -78,13 +78,17 @@ def tell_outcomes(asked: Namespace) -> int:
 
 
 def rules(asked: Namespace) -> int:
-    """Print an agent's rules, try others, or set them."""
+    """Print an agent's rules, try others, or set them; a name that nobody has is told."""
     with _store(asked) as store:
+        now_ns = _now_ns(asked, store)
+        if not store.runs(Cohort(asked.tenant, asked.agent, ALL_TIME), now_ns, limit=1):
+            name = plain(f"{asked.agent!r} of the tenant {asked.tenant!r}")
+            _tell([f"forkmap: no run of the agent {name} is in this store yet"])
         if asked.set is not None or asked.clear:
             store.set_rules(asked.tenant, asked.agent, () if asked.clear else ruling.read(asked.set))
         elif asked.trial is not None:
             rules = ruling.read(asked.trial)
-            trial = try_rules(store, asked.tenant, asked.agent, rules, _now_ns(asked, store))
+            trial = try_rules(store, asked.tenant, asked.agent, rules, now_ns)
             return _print(asked, ruling.trial_document, ruling.trial_table, ruling.Tried(rules, trial))
         return _print(asked, ruling.documents, ruling.lines, store.rules(asked.tenant, asked.agent))
 

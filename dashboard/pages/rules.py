@@ -22,6 +22,8 @@ from engine.runs import ALL_TIME
 from engine.trials import try_rules
 
 EXAMPLE = "error(charge_card) -> failure\nclose_ticket $ -> success"
+IN_FORCE = "These are in force; the map follows."
+"""What is said of rules that are set."""
 MAX_TEXT = 8_000
 """Characters of rules that an address may hold; the command takes more."""
 
@@ -34,14 +36,10 @@ def layout(service: Service, look: Look) -> Page:
         return Page(title, states.message("No such agent", nobody(look.agent), back), stamp="unknown")
     rules = service.store.rules(service.tenant, look.agent)
     text = rules_text(rules) if look.rules is None else look.rules
+    hint = "Nothing changes until you save." if look.rules is not None or not rules else IN_FORCE
+    left = html.Div([_form(look, text, hint), *_tried(service, look, rules)])
     body = html.Div(
-        [
-            _head(look, rules),
-            html.Div(
-                [html.Div([_form(look, text), *_tried(service, look, rules)]), _help()], className="columns"
-            ),
-        ],
-        className="rules-page",
+        [_head(look, rules), html.Div([left, _help()], className="columns")], className="rules-page"
     )
     return Page(title, body, stamp=rules_text(rules), agent=look.agent)
 
@@ -68,7 +66,7 @@ def _head(look: Look, rules: tuple[Rule, ...]) -> Component:
     return html.Div([name, html.Span(about, className="dim"), back], className="page-head")
 
 
-def _form(look: Look, text: str) -> Component:
+def _form(look: Look, text: str, hint: str) -> Component:
     label = (
         "One rule a line: an expression, -> and success, failure or abandoned. The first that matches counts."
     )
@@ -79,7 +77,7 @@ def _form(look: Look, text: str) -> Component:
             html.Label(label, htmlFor=ids.RULES),
             box,
             html.Button("Try", type="submit", className="button"),
-            html.Span("Nothing changes until you save.", className="dim"),
+            html.Span(hint, className="dim"),
         ],
         action=urls.RULES,
         method="get",
