@@ -22,7 +22,7 @@ def register(server: Flask, service: Service, cache: Cache) -> None:
     """Add the routes to the server."""
 
     def map_data() -> Answer:
-        look = urls.parse(request.query_string.decode(errors="replace"))
+        look = urls.parse(request.query_string.decode())
         answer = service.maps.get(look.cohort(service.tenant))
         if not isinstance(answer, Ready) or str(answer.built_ns) != request.args.get("built"):
             return Response("This build of the map is no longer here.", 409, mimetype="text/plain")

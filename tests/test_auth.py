@@ -170,7 +170,8 @@ def test_an_origin_that_is_no_address_is_foreign(door: Door) -> None:
 
 def test_a_question_of_raw_bytes_is_answered(door: Door) -> None:
     client, headers = door.client(), bearing(door.keys[Role.READ])
-    for path, status in (("/api/v1/agents", 400), ("/data/map", 409)):
+    paths = (("/api/v1/agents", 400), ("/data/map", 409), ("/go", 302), ("/map", 200), ("/signin", 302))
+    for path, status in paths:
         asked = {"QUERY_STRING": "from=\xff&agent=\xff"}
         assert client.get(path, headers=headers, environ_overrides=asked).status_code == status
 

@@ -10,7 +10,7 @@ from axe_playwright_python.base import AXE_SCRIPT  # type: ignore[import-untyped
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from dashboard.app import create_app
-from engine.keys import Role, mint
+from engine.keys import Role, mint, split
 from tests.browser import served
 from tests.memory_store import MemoryStore, corpus
 
@@ -81,7 +81,8 @@ def test_a_wrong_key_is_told_and_the_address_is_kept(page: Page, door: Door) -> 
 def test_signing_out_ends_the_session(page: Page, door: Door) -> None:
     page.goto("/")
     sign_in(page, door.key)
-    expect(page.get_by_role("contentinfo")).to_contain_text("ops, read key of acme")
+    key_id, _ = split(door.key)
+    expect(page.get_by_role("contentinfo")).to_contain_text(f"ops ({key_id}), read key of acme")
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     assert page.context.cookies() == []

@@ -21,7 +21,7 @@ def register(server: Flask, service: Service) -> None:
         return json_response(run_document(found, said, service.now_ns()))
 
     def agents() -> Response:
-        look = urls.parse(request.query_string.decode(errors="replace"))
+        look = urls.parse(request.query_string.decode())
         if look.complaint:
             return problem(400, look.complaint.partition(";")[0] + ".")
         summaries = service.store.agents(service.tenant, look.window, service.now_ns())

@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
-from flask import Flask, abort, g, redirect, request
+from flask import Flask, Request, abort, g, redirect, request
 from werkzeug.datastructures import WWWAuthenticate
 from werkzeug.exceptions import TooManyRequests, Unauthorized
 from werkzeug.wrappers import Response as Answer
@@ -41,6 +42,14 @@ ONLY_HERE = "This dashboard answers on this machine only."
 _log = logging.getLogger(__name__)
 
 
+class Asked(Request):
+    """A request whose query is UTF-8, whatever bytes were sent: nothing that reads it stumbles over them."""
+
+    def __init__(self, *environment: Any, **how: Any) -> None:
+        super().__init__(*environment, **how)
+        self.query_string = self.query_string.decode(errors="replace").encode()
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
     """Decides who asks.
@@ -60,6 +69,7 @@ class Gate:
 
     def guard(self, server: Flask) -> None:
         """Stand before every route of a server; to be called before any other check is added."""
+        server.request_class = Asked
         server.before_request(self.check)
 
     def check(self) -> Answer | None:
