@@ -90,8 +90,10 @@ class Settings(NamedTuple):
 DEFAULTS = Settings()
 THREADS = intake.AT_ONCE + 4
 """Requests answered at once."""
-CONNECTIONS = 500
+CONNECTIONS = 2_000
 """Connections held at once: an exporter keeps its own open."""
+IDLE_S = 60
+"""How long a connection that says nothing is kept."""
 RECEIVED_BYTES = 1 << 17
 """Bytes read of a connection at a time: a usual batch of spans in one piece."""
 _log = logging.getLogger(__name__)
@@ -209,6 +211,8 @@ def serve(app: Dash, listener: socket, limits: Limits = LIMITS) -> None:
         sockets=[listener],
         threads=THREADS,
         connection_limit=CONNECTIONS,
+        channel_timeout=IDLE_S,
+        asyncore_use_poll=True,  # select() knows no file past the 1,024th.
         recv_bytes=RECEIVED_BYTES,
         max_request_body_size=max(limits.max_body_bytes, callbacks.MAX_BYTES) + 1,
         clear_untrusted_proxy_headers=False,  # The gate knows whom to believe, and needs to see them all.

@@ -721,11 +721,18 @@ def test_taken_port_that_was_asked_for_is_a_failure(store: str, capsys: pytest.C
     assert capsys.readouterr().err.startswith(f"forkmap: port {port} is taken")
 
 
+def heed_ctrl_c() -> None:
+    """A shell switches it off for what it starts in the background, these tests maybe."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_demo_is_served_until_told_to_stop_and_leaves_nothing(ending: signal.Signals, tmp_path: Path) -> None:
     command = (*FORKMAP, "demo", "--port", "0")
     environment = os.environ | {"TMPDIR": str(tmp_path)}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, text=True, preexec_fn=heed_ctrl_c
+    ) as process:
         assert process.stdout is not None
         address = process.stdout.readline().split()[3]
         assert len([*tmp_path.iterdir()]) == 1

@@ -27,6 +27,8 @@ from tests.servers import Server, made, serving
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and memory are asked of Linux")
 
 KILLS = 20
+IDLE = 1_200
+"""Connections that say nothing; select() knows 1,024 files."""
 READY_S = 30.0
 """How long a server may take to be ready again on a machine that is busy with other things."""
 
@@ -262,6 +264,20 @@ def test_slow_clients_hold_nobody_up(server: Server) -> None:
             waits_s.append(time.monotonic() - begun_s)
         assert server.shows("quick-0")
     assert sorted(waits_s)[10] < 2
+
+
+def test_more_idle_connections_than_select_knows_keep_nobody_out(server: Server) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2 * IDLE:
+        pytest.skip(f"one process may open {hard} files here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * IDLE), hard))
+    host, _, port = server.address.partition(":")
+    with ExitStack() as opened:
+        for _ in range(IDLE):
+            opened.enter_context(socket.create_connection((host, int(port))))
+        assert get(server.address, "/healthz").status == 200
+        assert server.send([span("beside-idle", 0)]).status == 200
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_whatever_was_sent_the_store_is_sound(server: Server) -> None:

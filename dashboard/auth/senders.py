@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from dashboard.auth.checking import UNREADABLE, KeyCheck
+from dashboard.auth.visits import plain_address
 from engine.authentication import NEEDED
 from engine.errors import ForkmapError, KeyRefusedError, StoreError
 from engine.keys import ANYONE, Caller, Role
@@ -68,4 +69,4 @@ def peer_address(peer: str) -> str:
     >>> peer_address("ipv4:192.0.2.1:50000"), peer_address("ipv6:%5B::1%5D:50000"), peer_address("unix:")
     ('192.0.2.1', '::1', '')
     """
-    return unquote(peer.partition(":")[2]).rpartition(":")[0].strip("[]")
+    return plain_address(unquote(peer.partition(":")[2]))

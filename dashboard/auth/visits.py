@@ -58,12 +58,12 @@ def visit(environ: Mapping[str, Any], proxy: Proxy = NO_PROXY) -> Visit:
     >>> visit({"REMOTE_ADDR": "127.0.0.1"})
     Visit(address='127.0.0.1', secure=False, tenant='', local=True)
     """
-    peer = str(environ.get("REMOTE_ADDR") or "")
+    peer = plain_address(str(environ.get("REMOTE_ADDR") or ""))
     secure = environ.get("wsgi.url_scheme") == "https"
-    if not (proxy.address and peer == proxy.address):
+    if not (proxy.address and peer == plain_address(proxy.address)):
         local = is_loopback(peer) and not any(environ.get(name) for name in _FORWARDED)
         return Visit(peer, secure, "", local)
-    client = str(environ.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2].strip()
+    client = plain_address(str(environ.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2])
     secure = secure or environ.get("HTTP_X_FORWARDED_PROTO", "").strip().lower() == "https"
     return Visit(client or peer, secure, _tenant(environ, proxy.tenant_header), False)
 
@@ -71,6 +71,24 @@ def visit(environ: Mapping[str, Any], proxy: Proxy = NO_PROXY) -> Visit:
 def _tenant(environ: Mapping[str, Any], header: str) -> str:
     sent = str(environ.get(f"HTTP_{header.upper().replace('-', '_')}", "")) if header else ""
     return sent.strip().encode("latin-1", "replace").decode("utf-8", "replace")
+
+
+def plain_address(text: str) -> str:
+    """An address without a port; one of IPv4 that came over IPv6 is one of IPv4.
+
+    >>> plain_address("::ffff:192.0.2.1"), plain_address(" 192.0.2.1:1001"), plain_address("[2001:db8::1]:80")
+    ('192.0.2.1', '192.0.2.1', '2001:db8::1')
+    """
+    host = text.strip()
+    if host.startswith("["):
+        host = host[1:].partition("]")[0]
+    elif host.count(":") == 1:
+        host = host.partition(":")[0]
+    try:
+        known = ip_address(host)
+    except ValueError:
+        return host
+    return str((known.ipv4_mapped if isinstance(known, IPv6Address) else None) or known)
 
 
 def is_loopback(host: str) -> bool:
@@ -116,10 +134,14 @@ def is_foreign(origin: str | None, host: str) -> bool:
     (True, True)
     >>> is_foreign("http://LOCALHOST:8050", "localhost:8050"), is_foreign(None, "localhost:8050")
     (False, False)
-    >>> is_foreign("http://[", "localhost:8050")
-    True
+    >>> is_foreign("http://[", "localhost:8050"), is_foreign("https://forkmap.example", "forkmap.example:443")
+    (True, False)
     """
+    if origin is None:
+        return False
     try:
-        return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+        came = urlsplit(origin)
     except ValueError:
         return True
+    usual = {"http": ":80", "https": ":443"}.get(came.scheme, "")
+    return came.netloc.lower().removesuffix(usual) != host.lower().removesuffix(usual)

@@ -33,6 +33,8 @@ PORT = 8050
 TENANT = "default"
 """Whose the demo's runs are."""
 _TRIED = 20
+OPEN_FILES = 65_536
+"""Files and connections a server may have open: strangers' idle ones must not use them up."""
 _OPEN = (
     "and without a key anybody could read every run: make one first, with forkmap keys create --role admin"
 )
@@ -71,6 +73,7 @@ def serve(
     # Dash and Flask take a second to import: only who serves waits for them.
     from dashboard import app
 
+    _open_many()
     keyed = store.has_keys()
     if not (keyed or is_loopback(host)):
         raise ForkmapError(f"others can reach {host}, {_OPEN}")
@@ -92,6 +95,18 @@ def serve(
             if days is not None:
                 print(f"Runs are removed {days} days after their last activity.", flush=True)
             app.serve(dashboard, listener, limits)
+
+
+def _open_many() -> None:
+    """Let this process hold as many connections as it may, where that is a setting of it."""
+    try:
+        import resource
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 @contextmanager
