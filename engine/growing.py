@@ -228,11 +228,10 @@ def _counts(
     end_node: Nodes, size: Nodes, half: NDArray[np.uint8], outcome: NDArray[np.uint8]
 ) -> tuple[Nodes, Nodes]:
     """Runs through each node by half and outcome, and runs that ended there."""
-    through = np.empty((HALVES, OUTCOMES, size.size), np.int32)
-    running = np.zeros(size.size + 1, np.int32)
-    past = np.arange(size.size) + size
-    for side, ending in np.ndindex(HALVES, OUTCOMES):
-        at = np.bincount(end_node[(half == side) & (outcome == ending)], minlength=size.size)
-        np.cumsum(at, out=running[1:])
-        through[side, ending] = running.take(past) - running[:-1]
-    return through, np.bincount(end_node, minlength=size.size).astype(np.int32)
+    nodes, classes = size.size, HALVES * OUTCOMES
+    kind = half.astype(np.int64) * OUTCOMES + outcome
+    at = np.bincount(kind * nodes + end_node, minlength=classes * nodes).reshape(classes, nodes)
+    running = np.zeros((classes, nodes + 1), np.int32)
+    np.cumsum(at, axis=1, out=running[:, 1:])
+    through = running.take(np.arange(nodes) + size, axis=1) - running[:, :-1]
+    return through.reshape(HALVES, OUTCOMES, nodes), at.sum(axis=0, dtype=np.int32)

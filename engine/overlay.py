@@ -60,9 +60,13 @@ def standing(tree: Tree, parent: Nodes, token: Nodes) -> Ints:
         taken = tree.live_token[start[going] + depth]
         wanted = node[going] * width + taken
         found = np.searchsorted(pair, wanted)
-        open_last = length[going] == depth + 1
-        similar = (pair[found] // width == node[going]) & (family[pair[found] % width] == family[taken])
-        there = (pair[found] == wanted) | (open_last & similar)
+        at = pair[found]
+        there = at == wanted
+        open_last = np.flatnonzero(~there & (length[going] == depth + 1))
+        if open_last.size:
+            beside, own = np.divmod(at[open_last], width)
+            similar = family[own] == family[taken[open_last]]
+            there[open_last] = similar & (beside == node[going[open_last]])
         going, depth = going[there], depth + 1
         node[going] = child[found[there]]
         going = going[length[going] > depth]

@@ -56,9 +56,11 @@ def unpack_paths(blob: bytes) -> PackedPaths:
     offset = np.zeros(len(ends) + 1, np.int64)
     offset[1:] = ends - np.arange(len(ends))
     two = np.uint8(3)
+    repeats = folds.astype(np.uint8)
+    folds >>= np.uint32(8)
     return PackedPaths(
-        (folds >> np.uint32(8)).view(np.int32),
-        folds.astype(np.uint8),
+        folds.view(np.int32),
+        repeats,
         offset,
         kind & two,
         kind >> np.uint8(2) & two,
