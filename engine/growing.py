@@ -79,11 +79,8 @@ def grow(paths: Paths) -> Tree:
     names = sorted(paths.signatures)
     flat = _ranks(paths, names)
     length = np.diff(paths.offset)
-    live_rank, live_length = flat[:0], length[:0]
-    if not completed.all():
-        mine = np.repeat(completed, length)
-        live_rank, live_length = flat[~mine], length[~completed]
-        flat, length = flat[mine], length[completed]
+    flat, live_rank = _parted(flat, paths.offset, completed)
+    length, live_length = length[completed], length[~completed]
     rows = _matrix(flat, length)
     variant, example = _distinct(rows)
     rows = rows[example]
@@ -102,6 +99,15 @@ def grow(paths: Paths) -> Tree:
     end_node = end_node[variant]
     through, ended = _counts(end_node, size, paths.half[completed], paths.outcome[completed])
     return Tree(tokens, parent, token, depth, levels, size, through, ended, end_node, live_token, live_length)
+
+
+def _parted(flat: Nodes, offset: Ints, completed: Flags) -> tuple[Nodes, Nodes]:
+    """What belongs to completed runs and to live ones; the usual order, completed ones first, is cheap."""
+    count = int(completed.sum())
+    if completed[:count].all():
+        return flat[: offset[count]], flat[offset[count] :]
+    mine = np.repeat(completed, np.diff(offset))
+    return flat[mine], flat[~mine]
 
 
 def _ranks(paths: Paths, names: list[str]) -> Nodes:
