@@ -273,11 +273,11 @@ def test_more_idle_connections_than_select_knows_keep_nobody_out(server: Server)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * IDLE), hard))
     host, _, port = server.address.partition(":")
     with ExitStack() as opened:
+        opened.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         for _ in range(IDLE):
             opened.enter_context(socket.create_connection((host, int(port))))
         assert get(server.address, "/healthz").status == 200
         assert server.send([span("beside-idle", 0)]).status == 200
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_whatever_was_sent_the_store_is_sound(server: Server) -> None:

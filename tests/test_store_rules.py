@@ -233,3 +233,8 @@ def test_an_outcome_may_be_told_by_the_id_of_a_trace(store: Store) -> None:
     assert [said.by for said in store.declarations("default", "chat")] == ["late", "early"]
     assert store.withdraw("default", late)
     assert ending(store, "chat") == (FAILURE, Source.DECLARED, "early")
+
+
+def test_what_was_sent_and_is_not_folded_yet_is_waited_for_by_nobody(store: Store) -> None:
+    store.append("default", [Span("t", "1", "a", 1, 2, attributes={"session.id": "s"})])
+    assert store.waiting("default", ["s", "none"]) == ["none"]

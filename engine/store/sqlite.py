@@ -92,6 +92,7 @@ class SQLiteStore:
 
     def waiting(self, tenant: str, names: Iterable[str]) -> list[str]:
         """See :meth:`engine.store.Store.waiting`."""
+        self._settle_if_possible(tenant)
         return self._read(reading.waiting, tenant, names)
 
     def withdraw(self, tenant: str, declaration: Declaration) -> bool:
