@@ -8,6 +8,11 @@ runs       one row a run, with its packed steps
 rules      what makes a run of an agent a success, a failure or abandoned, in order
 keys       who may send and read what; of each only a digest
 secrets    what the server signs with
+changes    which traces were touched or removed, in order: what those who follow the store read
+policies   what fuses ask before a call
+firings    the ledger: every time a fuse fired
+erasures   what was asked to be forgotten, and what became of it; ``selector`` only until it is done
+erased     keyed digests of the ids that an erasure removed, so that their absence can be verified
 paths      one row a run and view, clustered by cohort and start: a cohort is one range;
            ``names`` and ``path`` lie as :mod:`engine.store.words` joins and parts them
 ========== =============================================================================
@@ -17,12 +22,12 @@ from __future__ import annotations
 
 APPLICATION_ID = 0x464F524B
 """``FORK``, at byte 68 of the file."""
-VERSION = 3
+VERSION = 4
 """Schema version, at byte 60 of the file."""
 
 TABLE_NAMES = (
     *("meta", "tenants", "agents", "signatures", "traces", "spans", "outcomes", "runs", "paths"),
-    *("rules", "keys", "secrets"),
+    *("rules", "keys", "secrets", "changes", "policies", "firings", "erasures", "erased"),
 )
 
 VIEWS = ("all", "tools")
@@ -41,6 +46,38 @@ CREATE TABLE keys (
 ) STRICT, WITHOUT ROWID"""
 
 _SECRETS = "CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID"
+
+_CHANGES = "CREATE TABLE changes (no INTEGER PRIMARY KEY, trace INTEGER NOT NULL) STRICT"
+
+_POLICIES = """
+CREATE TABLE policies (
+    tenant INTEGER NOT NULL, name TEXT NOT NULL, agent TEXT, min_success_odds REAL NOT NULL,
+    action TEXT NOT NULL, min_support INTEGER NOT NULL, after_steps INTEGER NOT NULL, mode TEXT NOT NULL,
+    PRIMARY KEY (tenant, name)
+) STRICT, WITHOUT ROWID"""
+
+_FIRINGS = """
+CREATE TABLE firings (
+    no INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, time_ns INTEGER NOT NULL, run_id TEXT NOT NULL,
+    agent TEXT NOT NULL, policy TEXT NOT NULL, action TEXT NOT NULL, mode TEXT NOT NULL, next_step TEXT,
+    steps INTEGER NOT NULL, support INTEGER NOT NULL, successes INTEGER NOT NULL, odds REAL NOT NULL,
+    reason TEXT NOT NULL
+) STRICT"""
+_FIRINGS_OF_RUN = "CREATE INDEX firings_of_run ON firings (tenant, run_id)"
+
+_ERASURES = """
+CREATE TABLE erasures (
+    erasure_id TEXT PRIMARY KEY, tenant INTEGER NOT NULL, what TEXT NOT NULL, selector TEXT,
+    digest BLOB NOT NULL, asked_by TEXT NOT NULL, asked_ns INTEGER NOT NULL, done_ns INTEGER,
+    runs INTEGER NOT NULL DEFAULT 0, traces INTEGER NOT NULL DEFAULT 0, spans INTEGER NOT NULL DEFAULT 0,
+    outcomes INTEGER NOT NULL DEFAULT 0, decisions INTEGER NOT NULL DEFAULT 0,
+    firings INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID"""
+
+_ERASED = """
+CREATE TABLE erased (
+    erasure_id TEXT NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (erasure_id, digest)
+) STRICT, WITHOUT ROWID"""
 
 _BARE = "lower(replace(run_id, '-', ''))"
 _IS_HEX = (
@@ -62,6 +99,7 @@ STEPS_FORWARD = (
         f"UPDATE OR IGNORE outcomes SET run_id = {_BARE} WHERE {_IS_HEX}",
         f"DELETE FROM outcomes WHERE {_IS_HEX} AND run_id <> {_BARE}",
     ),
+    (_CHANGES, _POLICIES, _FIRINGS, _FIRINGS_OF_RUN, _ERASURES, _ERASED),
 )
 """Statements that make version 2 of version 1, and so on; 3 keeps outcomes under one form of a trace id."""
 
@@ -69,6 +107,12 @@ TABLES = f"""
 {_RULES};
 {_KEYS};
 {_SECRETS};
+{_CHANGES};
+{_POLICIES};
+{_FIRINGS};
+{_FIRINGS_OF_RUN};
+{_ERASURES};
+{_ERASED};
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
