@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from http import HTTPStatus
-
+import msgspec
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from dashboard import urls
 from dashboard.api import intake
 from dashboard.api.otlp import RETRY_AFTER_S
+from dashboard.documents.problem import problem_document
 from dashboard.service import Service
-from engine.errors import StoreError, UnknownAgentError, UnknownRunError
+from engine.errors import InputError, StoreError, UnknownAgentError, UnknownRunError, UnknownStepError
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -32,10 +31,10 @@ def problem(status: int, detail: str, retry_after_s: int | None = None) -> Respo
     Examples
     --------
     >>> problem(404, "No such run is here.").get_data(as_text=True)
-    '{"type": "about:blank", "title": "Not Found", "status": 404, "detail": "No such run is here."}'
+    '{"type":"about:blank","title":"Not Found","status":404,"detail":"No such run is here."}'
     """
-    about = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
-    response = Response(json.dumps(about), status, content_type=MEDIA_TYPE)
+    text = msgspec.json.encode(problem_document(status, detail))
+    response = Response(text, status, content_type=MEDIA_TYPE)
     if retry_after_s is not None:
         response.headers["Retry-After"] = str(retry_after_s)
     return response
@@ -47,6 +46,9 @@ def register(server: Flask, service: Service) -> None:
     Elsewhere it stays what it is.
     """
 
+    def wrong(error: Exception) -> Response:
+        return _under_api(error, 400)
+
     def unknown(error: Exception) -> Response:
         return _under_api(error, 404)
 
@@ -56,12 +58,14 @@ def register(server: Flask, service: Service) -> None:
     def refused(error: HTTPException) -> HTTPException | Response:
         if request.path.startswith(urls.OTLP):
             return intake.refused(error)
-        if not request.path.startswith(urls.API):
+        if not request.path.startswith(urls.PROGRAMS):
             return error
         response = problem(error.code or 500, error.description or "")
         response.headers.extend(header for header in error.get_headers() if header[0] != "Content-Type")
         return response
 
+    server.register_error_handler(InputError, wrong)
+    server.register_error_handler(UnknownStepError, wrong)
     server.register_error_handler(UnknownRunError, unknown)
     server.register_error_handler(UnknownAgentError, unknown)
     server.register_error_handler(StoreError, unavailable)
@@ -69,6 +73,6 @@ def register(server: Flask, service: Service) -> None:
 
 
 def _under_api(error: Exception, status: int, retry_after_s: int | None = None) -> Response:
-    if not request.path.startswith(urls.API):
+    if not request.path.startswith(urls.PROGRAMS):
         raise error
     return problem(status, str(error), retry_after_s)

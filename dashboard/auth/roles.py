@@ -59,5 +59,5 @@ def is_page(rule: str | None, method: str, path: str) -> bool:
     >>> is_page("/<path:path>", "GET", "/map"), is_page("/<path:path>", "GET", "/api/v1/none")
     (True, False)
     """
-    machine = path.startswith((urls.API, urls.OTLP))
+    machine = path.startswith((urls.PROGRAMS, urls.OTLP))
     return method in ("GET", "HEAD") and rule in PAGES and not machine
