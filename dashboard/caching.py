@@ -8,6 +8,8 @@ from typing import Any
 from flask import Flask
 from flask_caching import Cache
 
+from engine.errors import CacheError
+
 KEPT_S = 24 * 3600
 """Entries nobody renewed go after a day; the builder judges freshness itself."""
 ENTRIES = 100
@@ -37,3 +39,9 @@ class BytesCache:
     def delete(self, key: str) -> object:
         """Forget a key."""
         return self._cache.delete(key)
+
+    def clear(self) -> object:
+        """Forget every key."""
+        if not self._cache.clear():
+            raise CacheError("some of what is cached could not be deleted")
+        return None

@@ -29,6 +29,7 @@ from engine.maps import BehaviourMap
 from engine.queries import BOUNDS, Bounds
 from engine.runs import SECOND_NS, Cohort
 from engine.store import Store
+from engine.walk import Index
 
 TTL_S: Final = 300.0
 """A built value is fresh for this long."""
@@ -40,6 +41,8 @@ FAILURE_S: Final = 10.0
 """A failed build is reported for this long before a reader's question requests it again."""
 MEMO: Final = 16
 """Values kept unpickled, those asked for last; and failures remembered, the latest."""
+TRUSTED_S: Final = 1.0
+"""How long :meth:`Maps.recent` goes by what it last saw in the cache."""
 LAYOUT: Final = 1
 """Part of every key: counts up when a cached value changes shape."""
 
@@ -61,6 +64,9 @@ class Cache(Protocol):
 
     def delete(self, key: str) -> object:
         """Forget a key; an unknown one is no error."""
+
+    def clear(self) -> object:
+        """Forget every key of this store; raises CacheError where some may be left."""
 
 
 class Ready(NamedTuple, Generic[T]):
@@ -87,6 +93,23 @@ class Failed(NamedTuple):
 
 
 Answer: TypeAlias = Ready[T] | Building | Absent | Failed
+
+
+class Seen(NamedTuple):
+    """A fresh map as it was last seen in the cache, ready to be walked.
+
+    Attributes
+    ----------
+    erasures : int
+        The store's count of erasures then.
+    at_s : float
+        When, on the monotonic clock.
+    """
+
+    erasures: int
+    at_s: float
+    ready: Ready[BehaviourMap]
+    walk: Index
 
 
 class Request(NamedTuple):
@@ -129,8 +152,6 @@ class Maps:
         The clock that ages built values.
     ttl_s : float
         Seconds a built value counts as fresh.
-    erasures : callable
-        Counts erasures; when it moves, every value built before is forgotten.
     build : callable
         ``(request, store, now_ns) -> value``.
     claim : callable
@@ -146,13 +167,12 @@ class Maps:
         *,
         wall_ns: Clock = time.time_ns,
         ttl_s: float = TTL_S,
-        erasures: Callable[[], int] = lambda: 0,
         build: Callable[[Request, Store, int], Any] = load,
         claim: Callable[[str], AbstractContextManager[bool]] = lambda key: nullcontext(True),
     ) -> None:
         self._store, self._cache, self._now_ns, self._wall_ns = store, cache, now_ns, wall_ns
         self._ttl_ns = int(ttl_s * SECOND_NS)
-        self._erasures, self._build, self._claim = erasures, build, claim
+        self._erasures, self._build, self._claim = store.erasures, build, claim
         self._wake = threading.Condition()
         self._queue: deque[str] = deque()
         self._wanted: dict[str, Request] = {}
@@ -160,13 +180,45 @@ class Maps:
         self._failed: dict[str, tuple[int, Failed]] = {}
         self._memo: dict[str, Ready[Any]] = {}
         self._kept: dict[str, Request] = {}
-        self._counted = erasures()
+        self._seen: dict[Cohort, Seen] = {}
+        self._counted = store.erasures()
         self._closed = False
         self._threads: list[threading.Thread] = []
 
     def get(self, cohort: Cohort) -> Answer[BehaviourMap]:
         """The cohort's map as far as it is there; what is missing or stale is requested."""
         return self._answer(Request("map", cohort))
+
+    def recent(self, cohort: Cohort) -> Answer[BehaviourMap]:
+        """As :meth:`get`, but what was ready within the last second is taken to be so still.
+
+        Nothing is read from the cache then; the count of erasures always is.
+        """
+        seen = self._seen.get(cohort)
+        if seen and seen.erasures == self._erasures() and time.monotonic() < seen.at_s + TRUSTED_S:
+            return seen.ready
+        erasures, answer = self._erasures(), self.get(cohort)
+        if isinstance(answer, Ready):
+            same = seen is not None and seen.ready.value is answer.value
+            index = seen.walk if seen and same else Index(answer.value)
+            self._see(cohort, Seen(erasures, time.monotonic(), answer, index))
+        return answer
+
+    def index(self, cohort: Cohort) -> tuple[Ready[BehaviourMap], Index] | None:
+        """A cohort's recent map and its nodes ready to be walked, or None; what is missing is requested."""
+        answer, seen = self.recent(cohort), self._seen.get(cohort)
+        return (seen.ready, seen.walk) if seen and answer is seen.ready else None
+
+    def forget(self) -> None:
+        """Delete every value of this store that is cached, by whomever.
+
+        Raises
+        ------
+        CacheError
+            The cache does not answer: some may still be there.
+        """
+        self._drop()
+        self._cache.clear()
 
     def calibration(self, cohort: Cohort) -> Answer[Calibration]:
         """The cohort's calibration, likewise."""
@@ -218,12 +270,23 @@ class Maps:
     def _key(self, request: Request) -> str:
         erasures = self._erasures()
         if erasures != self._counted:
-            with self._wake:
-                self._counted = erasures
-                forgotten, self._kept, self._memo = self._kept, {}, {}
-            for key in forgotten:
+            self._counted = erasures
+            for key in self._drop():
                 self._cache.delete(key)
         return cache_key(request, erasures)
+
+    def _drop(self) -> dict[str, Request]:
+        """Forget what is held in memory; the keys of what was cached from here."""
+        with self._wake:
+            forgotten, self._kept, self._memo, self._seen = self._kept, {}, {}, {}
+        return forgotten
+
+    def _see(self, cohort: Cohort, seen: Seen) -> None:
+        with self._wake:
+            self._seen.pop(cohort, None)
+            self._seen[cohort] = seen
+            while len(self._seen) > MEMO:
+                del self._seen[next(iter(self._seen))]
 
     def _cached(self, key: str) -> Ready[Any] | None:
         """The cached value; what was unpickled once is kept while its stamp is the same."""

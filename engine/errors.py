@@ -11,6 +11,7 @@
     │   ├── DamagedStoreError   the database reports corruption
     │   ├── BusyStoreError      others write for too long: the same may be asked again
     │   └── UnwritableStoreError  only read: it may not be written to, or the disk is full
+    ├── CacheError          the cache of built maps does not answer
     ├── UnknownAgentError   nobody by that name in this tenant
     ├── UnknownRunError     no such run in this tenant
     ├── UnknownStepError    a text that means no step
@@ -71,6 +72,10 @@ class BusyStoreError(StoreError):
 
 class UnwritableStoreError(StoreError):
     """The store can be read at most: it may not be written to, or the disk is full."""
+
+
+class CacheError(ForkmapError):
+    """The cache of built maps does not answer."""
 
 
 class UnknownAgentError(ForkmapError):

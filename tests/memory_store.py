@@ -175,6 +175,9 @@ class MemoryStore:
     def expire(self, tenant: str, before_ns: int, limit: int) -> Expired:
         raise NotImplementedError
 
+    def erasures(self) -> int:
+        return 0
+
     def clock_ns(self) -> int | None:
         return self._clock
 

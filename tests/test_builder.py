@@ -16,7 +16,7 @@ from engine.builder import Absent, Building, Failed, Maps, Ready, Request
 from engine.errors import UnknownAgentError
 from engine.runs import SECOND_NS, Cohort, Window
 from engine.store import Store
-from tests.memory_store import MemoryStore
+from tests.memory_store import NOW_NS, MemoryStore, corpus
 
 AGENT = Cohort("default", "support-agent")
 STORE: Store = MemoryStore()
@@ -30,6 +30,15 @@ class DictCache(dict[str, bytes]):
 
     def delete(self, key: str) -> None:
         self.pop(key, None)
+
+
+class Erasing(MemoryStore):
+    """A store that erases when told."""
+
+    count = 0
+
+    def erasures(self) -> int:
+        return self.count
 
 
 class Clock:
@@ -222,19 +231,12 @@ def test_a_failed_build_is_told_to_those_who_wait_and_the_builder_goes_on(
 def test_an_erasure_forgets_every_value_and_deletes_the_old_entries(
     workshop: Workshop, clock: Clock, cache: DictCache
 ) -> None:
-    erasures = [0]
+    store = Erasing()
     workshop.gate.set()
-    maps = Maps(
-        STORE,
-        cache,
-        lambda: 7,
-        wall_ns=clock,
-        build=workshop,
-        erasures=lambda: erasures[0],
-    )
+    maps = Maps(store, cache, lambda: 7, wall_ns=clock, build=workshop)
     until(lambda: maps.get(AGENT), Ready)
     old = set(cache)
-    erasures[0] = 1
+    store.count = 1
     assert maps.get(AGENT) == Absent()
     until(lambda: maps.get(AGENT), Ready)
     assert len(cache) == 1 and not old & set(cache)
@@ -305,3 +307,46 @@ def test_what_changes_while_it_is_built_is_built_again(maps: Maps, workshop: Wor
         assert time.monotonic() < deadline
         time.sleep(0.002)
     assert [request.cohort for request in workshop.started] == [AGENT, AGENT]
+
+
+def test_a_check_reads_the_cache_once_a_second_and_sees_an_erasure_at_once(clock: Clock) -> None:
+    class Counting(DictCache):
+        asked = 0
+
+        def get(self, key: str) -> bytes | None:  # type: ignore[override]
+            self.asked += 1
+            return super().get(key)
+
+    store, cache = Erasing(corpus()), Counting()
+    maps = Maps(store, cache, lambda: NOW_NS, wall_ns=clock)
+    assert maps.index(AGENT) is None, "it is requested"
+    ready, index = until(lambda: maps.index(AGENT), tuple)
+    assert (ready, index.map) == (maps.get(AGENT), ready.value)
+    cache.asked = 0
+    assert maps.index(AGENT) == (ready, index) and maps.recent(AGENT) is ready
+    assert cache.asked == 0
+    store.count = 1
+    assert maps.index(AGENT) is None
+    maps.close()
+
+
+def test_what_is_seen_again_keeps_its_walk(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builder, "TRUSTED_S", 0.0)
+    maps = Maps(MemoryStore(corpus()), DictCache(), lambda: NOW_NS, wall_ns=clock)
+    _, index = until(lambda: maps.index(AGENT), tuple)
+    clock.now_ns += 301 * SECOND_NS
+    again: Any = maps.index(AGENT)
+    assert again[0].stale and again[1] is index
+    maps.close()
+
+
+def test_what_is_forgotten_is_gone_from_the_cache_whoever_built_it(
+    maps: Maps, workshop: Workshop, cache: DictCache
+) -> None:
+    workshop.gate.set()
+    until(lambda: maps.get(AGENT), Ready)
+    other = Maps(STORE, cache, lambda: 7)
+    other.forget()
+    assert cache == {}
+    assert maps.get(AGENT) == Absent()
+    other.close()

@@ -101,7 +101,17 @@ WRITES: dict[str, Ask] = {
 }
 """What may change one's own tenant, aimed at what the other has."""
 
-OF_NOBODY = {"key", "has_keys", "secret", "tenants", "unsettled", "clock_ns", "set_clock", "close"}
+OF_NOBODY = {
+    "key",
+    "has_keys",
+    "secret",
+    "tenants",
+    "unsettled",
+    "clock_ns",
+    "set_clock",
+    "close",
+    "erasures",
+}
 """What belongs to the server, not to a tenant: no page or route hands on what it gives."""
 
 

@@ -187,6 +187,9 @@ class Store(Protocol):
         Outcomes declared before the moment for runs that were never seen go too.
         """
 
+    def erasures(self) -> int:
+        """How often something was begun or ended to be erased: what was built under another count is void."""
+
     def clock_ns(self) -> int | None:
         """The store's own clock, if it has one: a demo's stands still."""
 

@@ -267,9 +267,13 @@ class SQLiteStore:
             number, by = given_tenant(db, tenant), self.reading_settings.run_key
             return expiring.remove(db, number, by, old, bounded(before_ns), limit)
 
+    def erasures(self) -> int:
+        """See :meth:`engine.store.Store.erasures`."""
+        return self._read(_number, "erasures") or 0
+
     def clock_ns(self) -> int | None:
         """See :meth:`engine.store.Store.clock_ns`."""
-        return self._read(_clock_ns)
+        return self._read(_number, "clock_ns")
 
     def set_clock(self, now_ns: int) -> None:
         """See :meth:`engine.store.Store.set_clock`."""
@@ -347,8 +351,8 @@ def _read_batch(
     return settling.read_batch(db, number, reading_settings, after, up_to)
 
 
-def _clock_ns(db: sqlite3.Connection) -> int | None:
-    row = db.execute("SELECT value FROM meta WHERE key = 'clock_ns'").fetchone()
+def _number(db: sqlite3.Connection, name: str) -> int | None:
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (name,)).fetchone()
     return int(row[0]) if row else None
 
 
