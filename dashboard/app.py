@@ -25,6 +25,7 @@ from dashboard.auth.visits import NO_PROXY, Proxy
 from dashboard.caching import BytesCache
 from dashboard.components import charts, states, words
 from dashboard.components.shell import footer, navigation, shell
+from dashboard.metrics import Metrics
 from dashboard.pages import behaviour, calibration, found, home, rules, run
 from dashboard.service import Page, Service
 from engine.builder import TTL_S, Maps, load
@@ -99,7 +100,12 @@ RECEIVED_BYTES = 1 << 17
 _log = logging.getLogger(__name__)
 
 
-def create_app(store: Store, settings: Settings = DEFAULTS, keys: KeyCheck | None = None) -> Dash:
+def create_app(
+    store: Store,
+    settings: Settings = DEFAULTS,
+    keys: KeyCheck | None = None,
+    metrics: Metrics | None = None,
+) -> Dash:
     """Build the application; as many as are wanted live in one process.
 
     Parameters
@@ -110,6 +116,8 @@ def create_app(store: Store, settings: Settings = DEFAULTS, keys: KeyCheck | Non
         How it runs.
     keys : KeyCheck, optional
         Looks the store's keys up, and may do so for others beside; wrong ones are counted together.
+    metrics : Metrics, optional
+        Counts what happens, and may do so for others beside.
     """
     server: Any = Flask("forkmap")
     app = Dash(
@@ -121,10 +129,12 @@ def create_app(store: Store, settings: Settings = DEFAULTS, keys: KeyCheck | Non
         index_string=INDEX,
         add_log_handler=False,
     )
+    meter = metrics or Metrics()
+    meter.watch(server)
     door = Gate(keys or KeyCheck(store), ANYONE._replace(tenant=settings.tenant), settings.proxy)
     door.guard(server)
     cache = BytesCache(server, settings.cache_folder)
-    service = _service(store, settings, cache)
+    service = _service(store, settings, cache, meter)
     app.layout = shell()
     ids_of_pages: Any = html.Div([shell(), behaviour.skeleton(), run.skeleton()])
     app.validation_layout = ids_of_pages
@@ -144,12 +154,13 @@ def assets() -> Path:
     return next(folder for folder in (here / "assets", here.parent / "assets") if folder.is_dir())
 
 
-def _service(store: Store, settings: Settings, cache: BytesCache) -> Service:
+def _service(store: Store, settings: Settings, cache: BytesCache, meter: Metrics) -> Service:
     stands_ns = store.clock_ns()
     now_ns = settings.now_ns or (time.time_ns if stands_ns is None else lambda: stands_ns)
     maps = Maps(store, cache, now_ns, ttl_s=settings.ttl_s, build=partial(load, bounds=settings.bounds))
     atexit.register(maps.close)
-    return Service(store, maps, now_ns, gate.caller, frozen=stands_ns is not None, limits=settings.limits)
+    frozen, limits = stands_ns is not None, settings.limits
+    return Service(store, maps, now_ns, gate.caller, frozen=frozen, limits=limits, meter=meter)
 
 
 def _register(app: Dash, service: Service) -> None:

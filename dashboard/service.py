@@ -11,6 +11,7 @@ from dash.development.base_component import Component
 from engine.builder import Maps
 from engine.ingest.limits import LIMITS, Limits
 from engine.keys import ANYONE, Caller
+from engine.metering import UNMETERED, Meter
 from engine.store import Store
 
 
@@ -26,6 +27,8 @@ class Service:
         Who asks, at the moment of each request.
     limits : Limits
         How much one request of spans may bring.
+    meter : Meter
+        Told what is counted.
     """
 
     store: Store
@@ -34,6 +37,7 @@ class Service:
     caller: Callable[[], Caller] = lambda: ANYONE
     frozen: bool = False
     limits: Limits = LIMITS
+    meter: Meter = UNMETERED
 
     @property
     def tenant(self) -> str:

@@ -13,6 +13,7 @@
     /signin?next=PATH                       where a person shows their key; then on to PATH
     /signout                                where they end that
     /healthz, /readyz                       whether the process is up, whether its store answers
+    /metrics                                what the server counts, for Prometheus
 
 A window is the last 30 days (not written), ``window=all``, or ``from=`` and ``to=`` (RFC 3339).
 """
@@ -51,6 +52,7 @@ SIGN_IN = "/signin"
 SIGN_OUT = "/signout"
 HEALTHY = "/healthz"
 READY = "/readyz"
+PROMETHEUS = "/metrics"
 TRACES = "/v1/traces"
 METRICS = "/v1/metrics"
 LOGS = "/v1/logs"

@@ -89,7 +89,8 @@ def _take(service: Service) -> Response:
     limits = service.limits
     try:
         body = decompress(_body(limits.max_body_bytes), coding, limits.max_body_bytes)
-        return _answer(success(take(service.store, service.tenant, body, encoding, limits)), 200)
+        batch = take(service.store, service.tenant, body, encoding, limits, service.meter)
+        return _answer(success(batch), 200)
     except TooLargeError as error:
         raise RequestEntityTooLarge(str(error)) from error
     except InputError as error:

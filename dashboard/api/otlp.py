@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from time import perf_counter
+
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from engine.ingest.limits import Limits
 from engine.ingest.request import Batch, Encoding, read
+from engine.metering import UNMETERED, Meter
 from engine.store import Store
 
 RETRY_AFTER_S = 5
 """When a store that is busy or full is worth asking again."""
 
 
-def take(store: Store, tenant: str, body: bytes, encoding: Encoding, limits: Limits) -> Batch:
+def take(
+    store: Store,
+    tenant: str,
+    body: bytes,
+    encoding: Encoding,
+    limits: Limits,
+    meter: Meter = UNMETERED,
+) -> Batch:
     """Read a request and keep its spans; on return they are durable.
 
     Raises
@@ -24,7 +34,11 @@ def take(store: Store, tenant: str, body: bytes, encoding: Encoding, limits: Lim
     """
     batch = read(body, encoding, limits)
     if batch.spans:
+        begun_s = perf_counter()
         store.append(tenant, batch.spans)
+        meter.time("append_seconds", perf_counter() - begun_s)
+    meter.count("spans_accepted", len(batch.spans))
+    meter.count("spans_refused", batch.rejected)
     return batch
 
 

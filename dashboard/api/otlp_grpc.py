@@ -23,6 +23,7 @@ from engine.authentication import bearer
 from engine.errors import ForkmapError, InputError, KeyRefusedError, StoreError, TooLargeError
 from engine.ingest.limits import LIMITS, Limits
 from engine.keys import Caller
+from engine.metering import UNMETERED, Meter
 from engine.store import Store
 
 THREADS = 4
@@ -39,7 +40,9 @@ Who = Callable[[str, str], Caller]
 
 
 @contextmanager
-def listening(address: str, store: Store, who: Who, limits: Limits = LIMITS) -> Iterator[int]:
+def listening(
+    address: str, store: Store, who: Who, limits: Limits = LIMITS, meter: Meter = UNMETERED
+) -> Iterator[int]:
     """Take spans at an address as long as the block lasts, and end what is under way after it.
 
     Parameters
@@ -57,7 +60,7 @@ def listening(address: str, store: Store, who: Who, limits: Limits = LIMITS) -> 
     ForkmapError
         The address is taken or may not be used.
     """
-    server = _server(store, who, limits)
+    server = _server(store, who, limits, meter)
     try:
         port = server.add_insecure_port(address)
     except RuntimeError as error:
@@ -69,9 +72,9 @@ def listening(address: str, store: Store, who: Who, limits: Limits = LIMITS) -> 
         server.stop(GRACE_S).wait()
 
 
-def _server(store: Store, who: Who, limits: Limits) -> grpc.Server:
+def _server(store: Store, who: Who, limits: Limits, meter: Meter) -> grpc.Server:
     def traces(tenant: str, body: bytes) -> ExportTraceServiceResponse:
-        return otlp.success(otlp.take(store, tenant, body, "protobuf", limits))
+        return otlp.success(otlp.take(store, tenant, body, "protobuf", limits, meter))
 
     server = grpc.server(
         ThreadPoolExecutor(THREADS, thread_name_prefix="otlp-grpc"),
@@ -80,9 +83,9 @@ def _server(store: Store, who: Who, limits: Limits) -> grpc.Server:
     )
     server.add_generic_rpc_handlers(
         [
-            _service("trace.v1.TraceService", who, traces),
-            _service("metrics.v1.MetricsService", who, lambda *_: ExportMetricsServiceResponse()),
-            _service("logs.v1.LogsService", who, lambda *_: ExportLogsServiceResponse()),
+            _service("trace.v1.TraceService", who, traces, meter),
+            _service("metrics.v1.MetricsService", who, lambda *_: ExportMetricsServiceResponse(), meter),
+            _service("logs.v1.LogsService", who, lambda *_: ExportLogsServiceResponse(), meter),
         ]
     )
     return server
@@ -94,7 +97,9 @@ def _shown(context: grpc.ServicerContext) -> str:
     return bearer(sent.get("authorization")) or sent.get("x-api-key", "")
 
 
-def _service(name: str, who: Who, taken: Callable[[str, bytes], Message]) -> grpc.GenericRpcHandler:
+def _service(
+    name: str, who: Who, taken: Callable[[str, bytes], Message], meter: Meter
+) -> grpc.GenericRpcHandler:
     """The one method of a collector's service; its request stays bytes, so that one reader reads all."""
 
     def answer(body: bytes, context: grpc.ServicerContext) -> Message:
@@ -102,6 +107,7 @@ def _service(name: str, who: Who, taken: Callable[[str, bytes], Message]) -> grp
             return taken(who(_shown(context), context.peer()).tenant, body)
         except ForkmapError as error:
             status = failure(error)
+        meter.count("requests_refused", label=_CODES[status.code].name)
         context.set_trailing_metadata(((_STATUS_DETAILS, status.SerializeToString()),))
         context.abort(_CODES[status.code], status.message)
 

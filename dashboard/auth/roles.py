@@ -21,6 +21,8 @@ PAGES = frozenset({"/", "/<path:path>", urls.GO})
 """Rules that a person follows: whoever is signed out is led to the sign-in."""
 PARTS = frozenset({"/_dash-layout", "/_dash-dependencies", urls.MAP_DATA})
 """Rules that a page asks by itself."""
+PROGRAMS = frozenset({urls.PROMETHEUS})
+"""Rules that a program reads beside the API."""
 CALLBACKS = "/_dash-update-component"
 
 
@@ -44,7 +46,7 @@ def needed(rule: str | None, method: str) -> Role | None:
             return Role.INGEST
         case _, route if route in OPEN:
             return None
-        case "GET" | "HEAD", route if route in PAGES | PARTS or route.startswith(urls.API):
+        case "GET" | "HEAD", route if route in PAGES | PARTS | PROGRAMS or route.startswith(urls.API):
             return Role.READ
         case "POST", route if route == CALLBACKS:
             return Role.READ

@@ -20,6 +20,7 @@ from engine import demo, upkeep
 from engine.errors import ForkmapError
 from engine.ingest.limits import Limits
 from engine.keys import ANYONE
+from engine.metering import Meter
 from engine.store import Store
 from engine.store.sqlite import open_store
 
@@ -72,6 +73,7 @@ def serve(
     """
     # Dash and Flask take a second to import: only who serves waits for them.
     from dashboard import app
+    from dashboard.metrics import Metrics
 
     _open_many()
     keyed = store.has_keys()
@@ -82,12 +84,13 @@ def serve(
     asked = app.Settings(tenant, clock, bounds=settings.bounds, limits=limits, proxy=settings.proxy)
     with _until_told(), first_free(host) if port is None else listening(port, host) as listener:
         keys = KeyCheck(store)
-        dashboard = app.create_app(store, asked, keys)
+        metrics = Metrics()
+        dashboard = app.create_app(store, asked, keys, metrics)
         chosen = listener.getsockname()[1]
         if port is None and chosen != PORT:
             print(f"Port {PORT} is taken, so this is port {chosen}.", flush=True)
         days = settings.retention_days if now_ns is None else None
-        grpc = _grpc(keys, tenant, grpc_port, limits, host)
+        grpc = _grpc(keys, tenant, grpc_port, limits, host, metrics)
         with upkeep.kept_up(store, days, time.time_ns), grpc:
             print(f"Forkmap is at http://{_in_url(host)}:{chosen}/ (Ctrl-C stops it).", flush=True)
             if not keyed:
@@ -110,7 +113,9 @@ def _open_many() -> None:
 
 
 @contextmanager
-def _grpc(keys: KeyCheck, tenant: str, port: int | None, limits: Limits, host: str) -> Iterator[None]:
+def _grpc(
+    keys: KeyCheck, tenant: str, port: int | None, limits: Limits, host: str, meter: Meter
+) -> Iterator[None]:
     """Take spans over gRPC meanwhile, if a port is given."""
     if port is None:
         yield
@@ -122,7 +127,7 @@ def _grpc(keys: KeyCheck, tenant: str, port: int | None, limits: Limits, host: s
     from dashboard.auth.senders import Senders
 
     senders = Senders(keys, ANYONE._replace(tenant=tenant))
-    with otlp_grpc.listening(f"{_in_url(host)}:{port}", keys.store, senders.known, limits) as chosen:
+    with otlp_grpc.listening(f"{_in_url(host)}:{port}", keys.store, senders.known, limits, meter) as chosen:
         print(f"Spans are taken over gRPC at {_in_url(host)}:{chosen}.", flush=True)
         yield
 
