@@ -178,6 +178,9 @@ class MemoryStore:
     def erasures(self) -> int:
         return 0
 
+    def change(self) -> int:
+        return 0
+
     def clock_ns(self) -> int | None:
         return self._clock
 

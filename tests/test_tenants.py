@@ -111,6 +111,7 @@ OF_NOBODY = {
     "set_clock",
     "close",
     "erasures",
+    "change",
 }
 """What belongs to the server, not to a tenant: no page or route hands on what it gives."""
 

@@ -190,6 +190,9 @@ class Store(Protocol):
     def erasures(self) -> int:
         """How often something was begun or ended to be erased: what was built under another count is void."""
 
+    def change(self) -> int:
+        """Number of the newest change of spans, by whichever process; 0 before the first."""
+
     def clock_ns(self) -> int | None:
         """The store's own clock, if it has one: a demo's stands still."""
 

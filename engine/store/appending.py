@@ -2,6 +2,7 @@
 
 Each function runs inside the caller's write transaction and marks the traces it touched by
 raising their ``stamp``; :mod:`engine.store.settling` folds those later.
+:mod:`engine.store.feeding` tells those who follow.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
+from engine.conventions import session
 from engine.runs import Declaration
 from engine.spans import Span
-from engine.store import Appended
+from engine.store import Appended, feeding
 from engine.store.fitting import bounded, fitted, plain
 from engine.store.keys import told_name, traces_told
 from engine.store.packing import pack_span
@@ -27,12 +29,13 @@ _KEY = itemgetter(0, 1)
 
 
 class PackedSpan(NamedTuple):
-    """A span ready to be written."""
+    """A span ready to be written, and the session it names."""
 
     trace_id: str
     span_id: str
     ended: bool
     body: bytes
+    session: str | None = None
 
 
 def pack(spans: Sequence[Span]) -> list[PackedSpan]:
@@ -45,7 +48,13 @@ def pack(spans: Sequence[Span]) -> list[PackedSpan]:
 
 
 def _packed(spans: Iterable[Span]) -> list[PackedSpan]:
-    return [PackedSpan(s.trace_id, s.span_id, s.end_ns is not None, pack_span(s)) for s in spans]
+    return [_packed_span(span) for span in spans]
+
+
+def _packed_span(span: Span) -> PackedSpan:
+    named = session(span)
+    key = span.trace_id, span.span_id
+    return PackedSpan(*key, span.end_ns is not None, pack_span(span), named and named[1])
 
 
 def append(db: sqlite3.Connection, tenant: int, spans: Sequence[PackedSpan]) -> Appended:
@@ -57,13 +66,21 @@ def append(db: sqlite3.Connection, tenant: int, spans: Sequence[PackedSpan]) -> 
         traces[trace_id], is_new = _trace(db, tenant, trace_id)
         if is_new:
             fresh.add(trace_id)
-    rows = [(traces[trace_id], span_id, ended, body) for trace_id, span_id, ended, body in kept]
+    rows = [(traces[trace_id], span_id, ended, body) for trace_id, span_id, ended, body, _ in kept]
     new = db.executemany(_INSERT, rows).rowcount
     # Replaying the whole batch changes nothing of the spans just inserted.
     changed = db.executemany(_REPLACE, rows).rowcount if new < len(rows) else 0
     if new or changed:
         touch(db, [no for trace_id, no in traces.items() if trace_id not in fresh])
+        feeding.tell(db, traces.values())
+        feeding.name(db, tenant, _named(traces, kept))
     return Appended(new, changed, len(spans) - new - changed)
+
+
+def _named(traces: dict[str, int], spans: Iterable[PackedSpan]) -> set[tuple[str, int]]:
+    """The run ids that spans name, and the numbers of their traces."""
+    named = {(span.session, traces[span.trace_id]) for span in spans if span.session is not None}
+    return named | {(cut, no) for trace_id, no in traces.items() for cut in feeding.kept_cut(trace_id)}
 
 
 def last_copies(spans: Sequence[PackedSpan]) -> Sequence[PackedSpan]:

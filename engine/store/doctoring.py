@@ -71,6 +71,12 @@ _STRAYS = (
         "SELECT DISTINCT run FROM paths p WHERE NOT EXISTS"
         " (SELECT 1 FROM runs WHERE no = p.run AND agent = p.agent AND start_ns = p.start_ns)",
     ),
+    (
+        "traces of sessions",
+        "The run {!r} is named by a trace that is not there",
+        "SELECT run_id FROM sessions s WHERE NOT EXISTS"
+        " (SELECT 1 FROM traces WHERE no = s.trace AND tenant = s.tenant)",
+    ),
     *(
         (
             f"tenants of {table}",

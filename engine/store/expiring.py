@@ -13,7 +13,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from engine.runs import RunKey, run_key
-from engine.store import Expired
+from engine.store import Expired, feeding
 from engine.store.keys import tenant_number, told_name, traces_of_run
 from engine.store.settling import BATCH_RUNS, spans_of
 from engine.store.writing import remove_run
@@ -103,8 +103,10 @@ def _remove_traces(db: sqlite3.Connection, tenant: int, run_id: str, limit: int)
     removed = 0
     for trace in traces_of_run(db, tenant, run_id):
         removed += db.execute(_REMOVE_SPANS, (trace, limit - removed)).rowcount
+        feeding.tell(db, [trace])
         if db.execute("SELECT 1 FROM spans WHERE trace = ? LIMIT 1", (trace,)).fetchone():
             return removed, False
         ((trace_id,),) = db.execute("DELETE FROM traces WHERE no = ? RETURNING trace_id", (trace,)).fetchall()
         db.execute(_REMOVE_TOLD, (tenant, told_name(trace_id)))
+        feeding.unname(db, [trace])
     return removed, True

@@ -8,7 +8,8 @@ runs       one row a run, with its packed steps
 rules      what makes a run of an agent a success, a failure or abandoned, in order
 keys       who may send and read what; of each only a digest
 secrets    what the server signs with
-changes    which traces were touched or removed, in order: what those who follow the store read
+changes    the traces whose spans came, changed or went, in order: what those who follow the store read
+sessions   run ids that a trace's spans name, but for the run it was last settled into
 policies   what fuses ask before a call
 firings    the ledger: every time a fuse fired
 erasures   what was asked to be forgotten, and what became of it; ``selector`` only until it is done
@@ -27,7 +28,7 @@ VERSION = 4
 
 TABLE_NAMES = (
     *("meta", "tenants", "agents", "signatures", "traces", "spans", "outcomes", "runs", "paths"),
-    *("rules", "keys", "secrets", "changes", "policies", "firings", "erasures", "erased"),
+    *("rules", "keys", "secrets", "changes", "sessions", "policies", "firings", "erasures", "erased"),
 )
 
 VIEWS = ("all", "tools")
@@ -48,6 +49,13 @@ CREATE TABLE keys (
 _SECRETS = "CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID"
 
 _CHANGES = "CREATE TABLE changes (no INTEGER PRIMARY KEY, trace INTEGER NOT NULL) STRICT"
+
+_SESSIONS = """
+CREATE TABLE sessions (
+    tenant INTEGER NOT NULL, run_id TEXT NOT NULL, trace INTEGER NOT NULL,
+    PRIMARY KEY (tenant, run_id, trace)
+) STRICT, WITHOUT ROWID"""
+_SESSIONS_OF_TRACE = "CREATE INDEX sessions_of_trace ON sessions (trace)"
 
 _POLICIES = """
 CREATE TABLE policies (
@@ -99,7 +107,7 @@ STEPS_FORWARD = (
         f"UPDATE OR IGNORE outcomes SET run_id = {_BARE} WHERE {_IS_HEX}",
         f"DELETE FROM outcomes WHERE {_IS_HEX} AND run_id <> {_BARE}",
     ),
-    (_CHANGES, _POLICIES, _FIRINGS, _FIRINGS_OF_RUN, _ERASURES, _ERASED),
+    (_CHANGES, _SESSIONS, _SESSIONS_OF_TRACE, _POLICIES, _FIRINGS, _FIRINGS_OF_RUN, _ERASURES, _ERASED),
 )
 """Statements that make version 2 of version 1, and so on; 3 keeps outcomes under one form of a trace id."""
 
@@ -108,6 +116,8 @@ TABLES = f"""
 {_KEYS};
 {_SECRETS};
 {_CHANGES};
+{_SESSIONS};
+{_SESSIONS_OF_TRACE};
 {_POLICIES};
 {_FIRINGS};
 {_FIRINGS_OF_RUN};

@@ -8,12 +8,13 @@ there. So appending goes on meanwhile, and two processes may settle at once.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from engine.rules import ruled
 from engine.runs import Declaration, Outcome, ReadingSettings, Run, RunKey, Source, assemble, run_key
 from engine.spans import Span
+from engine.store import feeding
 from engine.store.keys import told_name, told_names, traces_of_run
 from engine.store.packing import unpack_span
 from engine.store.ruling import every_rule, rules_of
@@ -38,13 +39,15 @@ class Basis(NamedTuple):
 class Folded(NamedTuple):
     """A batch to write: each run by its id with the traces that are its now, None if it has no span left.
 
-    The touched traces that are ``gone`` have no span either.
+    The touched traces that are ``gone`` have no span either. The touched ones that are still there
+    name other runs too, if there are any (``named``).
     """
 
     basis: Basis
     touched: tuple[int, ...]
     gone: tuple[int, ...]
     runs: dict[str, tuple[Run | None, tuple[int, ...]]]
+    named: frozenset[tuple[str, int]]
 
 
 class Settled(NamedTuple):
@@ -88,7 +91,13 @@ def read_batch(
         run = assemble(run_id, sent, declared, reading.evaluation) if sent else None
         runs[run_id] = run and _ruled(db, tenant, run), traces
     gone = tuple(spans.keys() - keys.keys())
-    return Folded(look(db, tenant, spans, run_ids), tuple(spans), gone, runs)
+    named = frozenset(_named_beside(spans, keys)) if reading.run_key == "session" else frozenset()
+    return Folded(look(db, tenant, spans, run_ids), tuple(spans), gone, runs, named)
+
+
+def _named_beside(spans: Mapping[int, list[Span]], keys: Mapping[int, str]) -> Iterator[tuple[str, int]]:
+    """The runs that traces name beside the one they belong to, as they may come to belong to them."""
+    return ((name, no) for no, key in keys.items() for name in feeding.names_of(spans[no]) - {key})
 
 
 def _ruled(db: sqlite3.Connection, tenant: int, run: Run) -> Run:
@@ -179,6 +188,8 @@ def write_batch(db: sqlite3.Connection, tenant: int, folded: Folded) -> Settled:
         if run is None:
             writer.remove(run_id)
     db.executemany("DELETE FROM traces WHERE no = ?", [(no,) for no in folded.gone])
+    feeding.unname(db, folded.touched)
+    feeding.name(db, tenant, folded.named)
     touched = set(folded.touched)
     run_ids = {run_id for run_id, (_, traces) in folded.runs.items() if not touched.isdisjoint(traces)}
     return Settled(run_ids, max(touched))

@@ -33,6 +33,7 @@ from engine.store import (
     Store,
     appending,
     expiring,
+    feeding,
     keyring,
     opening,
     reading,
@@ -270,6 +271,10 @@ class SQLiteStore:
     def erasures(self) -> int:
         """See :meth:`engine.store.Store.erasures`."""
         return self._read(_number, "erasures") or 0
+
+    def change(self) -> int:
+        """See :meth:`engine.store.Store.change`."""
+        return self._read(feeding.latest)
 
     def clock_ns(self) -> int | None:
         """See :meth:`engine.store.Store.clock_ns`."""
