@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from flask import Flask, Response, request
 
 from dashboard import urls
-from dashboard.api.documents import declaration_document, json_response
 from dashboard.api.problems import problem
+from dashboard.api.responses import json_response
+from dashboard.documents import drawn
+from dashboard.documents.runs import Told, declaration
 from dashboard.service import Service
 from engine.conventions import OUTCOMES
 from engine.declaring import BY_API, say, signed, take_back
@@ -38,9 +38,8 @@ def register(server: Flask, service: Service) -> None:
             return problem(400, error.reason)
         by = signed(BY_API, service.caller().name)
         said = say(service.store, service.tenant, run_id, outcome, by, time_ns, service.now_ns())
-        document: dict[str, Any] = {"run_id": run_id, **declaration_document(said.declaration)}
-        document |= {"new": said.new, "waiting": said.waiting}
-        return json_response(document, 202 if said.waiting else 200)
+        told = drawn(Told, declaration(said.declaration), run_id=run_id, new=said.new, waiting=said.waiting)
+        return json_response(told, 202 if said.waiting else 200)
 
     def delete(run_id: str) -> Response:
         by = signed(BY_API, service.caller().name)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from flask import Flask, Response, request
 
 from dashboard import urls
-from dashboard.api.documents import agent_document, json_response, run_document
 from dashboard.api.problems import problem
+from dashboard.api.responses import json_response
+from dashboard.documents.agents import listed_agent
+from dashboard.documents.runs import run as document
 from dashboard.service import Service
 from engine.declaring import run_named
 
@@ -18,14 +20,14 @@ def register(server: Flask, service: Service) -> None:
         store, tenant = service.store, service.tenant
         found = store.run(tenant, run_named(store, tenant, run_id) or run_id)
         said = store.declarations(tenant, found.run_id)
-        return json_response(run_document(found, said, service.now_ns()))
+        return json_response(document(found, said, service.now_ns()))
 
     def agents() -> Response:
         look = urls.parse(request.query_string.decode())
         if look.complaint:
             return problem(400, look.complaint.partition(";")[0] + ".")
         summaries = service.store.agents(service.tenant, look.window, service.now_ns())
-        return json_response({"agents": [agent_document(each) for each in summaries]})
+        return json_response({"agents": [listed_agent(each) for each in summaries]})
 
     server.add_url_rule(urls.API_RUN, "get_run", run)
     server.add_url_rule(urls.API_AGENTS, "get_agents", agents)

@@ -14,9 +14,12 @@ from typing import Any, TypeVar
 
 from rich.console import RenderableType
 
-from dashboard.commands import documents, examining, importing, keyring, ruling, serving, tables, telling
+from dashboard.commands import examining, importing, keyring, ruling, serving, tables, telling
 from dashboard.commands.settings import Settings, from_environment
 from dashboard.commands.terminal import console, json_text, plain, shown
+from dashboard.documents.agents import agent
+from dashboard.documents.calibrations import scores
+from dashboard.documents.verdicts import verdict
 from engine import queries
 from engine.errors import ForkmapError, UnknownAgentError, UnknownRunError
 from engine.keys import Role
@@ -59,7 +62,7 @@ def import_files(asked: Namespace) -> int:
     with _store(asked, create=True) as store, importing.progress_bar(errors, asked.files) as watch:
         done = importing.import_files(store, asked.tenant, asked.files, asked.format, asked.agent, watch)
     _tell([*map(tables.refusal, done.refusals), *tables.notes(done)])
-    _print(asked, documents.imported, tables.imported, done)
+    _print(asked, importing.document, tables.imported, done)
     if done.fault or done.unreadable == len(asked.files):
         return CANNOT
     return REFUSED if done.refused else DONE
@@ -106,7 +109,8 @@ def agents(asked: Namespace) -> int:
     """List the agents."""
     with _store(asked) as store:
         found = store.agents(asked.tenant, _window(asked), _now_ns(asked, store))
-    return _print(asked, documents.agents, partial(tables.agents, tenant=asked.tenant), found)
+    table = partial(tables.agents, tenant=asked.tenant)
+    return _print(asked, lambda summaries: [agent(each) for each in summaries], table, found)
 
 
 def about_map(
@@ -120,9 +124,7 @@ def about_map(
 
 def calibrate(asked: Namespace) -> int:
     """Score an agent's predictions."""
-    return _print(
-        asked, documents.calibration, tables.calibration, _of_cohort(asked, queries.load_calibration)
-    )
+    return _print(asked, scores, tables.calibration, _of_cohort(asked, queries.load_calibration))
 
 
 def run(asked: Namespace) -> int:
@@ -137,7 +139,7 @@ def run(asked: Namespace) -> int:
         run_id = run_id if run_id in named else next(iter(named), asked.run)
         window, bounds = _window(asked), _settings().bounds
         judged = queries.load_verdict(store, asked.tenant, run_id, now_ns, window, asked.next, bounds)
-    return _print(asked, documents.run, partial(tables.run, window=window), judged)
+    return _print(asked, verdict, partial(tables.run, window=window), judged)
 
 
 def doctor(asked: Namespace) -> int:

@@ -18,9 +18,11 @@ from typing import Any, NoReturn
 
 from platformdirs import user_data_path
 
-from dashboard.commands import answers, documents, tables
+from dashboard.commands import answers, tables
 from dashboard.commands.answers import CANNOT, DONE
 from dashboard.commands.terminal import plain
+from dashboard.documents.forks import findings
+from dashboard.documents.maps import behaviour
 from engine.errors import ForkmapError
 from engine.ingest import FORMATS
 from engine.ingest.scalars import iso_ns
@@ -124,8 +126,8 @@ def _questions(command: Callable[..., Parser]) -> None:
     agents.set_defaults(answer=answers.agents)
 
     for name, document, table, text in (
-        ("map", documents.behaviour, tables.behaviour, "an agent's behaviour map"),
-        ("forks", documents.findings, tables.findings, "an agent's fatal forks and hotspots"),
+        ("map", behaviour, tables.behaviour, "an agent's behaviour map"),
+        ("forks", findings, tables.findings, "an agent's fatal forks and hotspots"),
     ):
         about = command(name, text, *of_one)
         about.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")

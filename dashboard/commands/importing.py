@@ -121,6 +121,17 @@ def _write(
     yield store.declare(tenant, outcomes)
 
 
+def document(done: Imported) -> dict[str, object]:
+    """What an import did, as JSON values."""
+    return {
+        "imported": done.imported,
+        "unchanged": done.unchanged,
+        "refused": done.refused,
+        "refusals": [{"file": r.file, "line": r.line, "reason": r.reason} for r in done.refusals],
+        "runs": done.runs,
+    }
+
+
 @contextmanager
 def progress_bar(console: Console, files: Sequence[Path]) -> Iterator[Watch]:
     """A bar over the bytes of the files, where somebody sees it."""

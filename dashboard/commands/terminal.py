@@ -10,6 +10,7 @@ import sys
 from typing import Any
 from unicodedata import category
 
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
@@ -41,12 +42,13 @@ def shown(text: str, style: str = "") -> Text:
 
 
 def json_text(document: Any) -> str:
-    """A document as JSON in Unicode, but for what a terminal could obey or hide.
+    """A document (a struct, or plain values) as JSON in Unicode, but for what a terminal could obey or hide.
 
     >>> json_text(["é\\u202e"])
     '[\\n  "é\\\\u202e"\\n]'
     """
-    lines = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2).split("\n")
+    values = msgspec.to_builtins(document)
+    lines = json.dumps(values, ensure_ascii=False, allow_nan=False, indent=2).split("\n")
     return "\n".join(line if line.isprintable() else _escaped(line) for line in lines)
 
 
