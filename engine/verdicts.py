@@ -132,10 +132,10 @@ def _judge(history: History, run: Run, live: bool, folds: tuple[Fold, ...], open
     path = tuple(fold.token for fold in folds)
     trail = history.trail(folds, open_last)
     here = trail[-1]
-    verdict = _rule(history, here)
+    low, high = wilson_one(here.successes, here.support)
+    verdict = rule(here.why, here.support, high, history.reached(here), history.base)
     depths = tuple(_odds(token, each) for token, each in zip(path, trail[1:], strict=True))
     steps = _next_steps(history, folds, open_last)
-    low, high = wilson_one(here.successes, here.support)
     support, successes = history.base
     return Verdict(
         run_id=run.run_id,
@@ -159,16 +159,33 @@ def _judge(history: History, run: Run, live: bool, folds: tuple[Fold, ...], open
     )
 
 
-def _rule(history: History, here: Standing) -> Kind:
-    support, successes = history.base
-    if not support or here.why in (Why.MARK, Why.CUT):
+def rule(why: Why, support: int, high: float, reached: int, base: tuple[int, int]) -> Kind:
+    """The verdict on a path.
+
+    Parameters
+    ----------
+    why : Why
+        How walking it ended.
+    support, high
+        Earlier runs where it stands, and the upper bound of their success rate.
+    reached : int
+        Earlier runs that reached the node below which it stands.
+    base : tuple of int
+        Completed runs of the cohort and how many of them succeeded.
+
+    Examples
+    --------
+    >>> rule(Why.REACHED, 50, 0.21, 180, (180, 98)), rule(Why.ABSENT, 0, 1.0, 180, (180, 98))
+    ('likely_failure', 'novel')
+    """
+    completed, successes = base
+    if not completed or why in (Why.MARK, Why.CUT):
         return "insufficient_history"
-    if here.why is Why.ABSENT:
-        return "novel" if history.reached(here) >= MIN_HISTORY else "insufficient_history"
-    if here.support < MIN_HISTORY:
+    if why is Why.ABSENT:
+        return "novel" if reached >= MIN_HISTORY else "insufficient_history"
+    if support < MIN_HISTORY:
         return "insufficient_history"
-    high = wilson_one(here.successes, here.support)[1]
-    return "likely_failure" if high < min(successes / support, LIKELY_FAILURE_BELOW) else "on_track"
+    return "likely_failure" if high < min(successes / completed, LIKELY_FAILURE_BELOW) else "on_track"
 
 
 def _odds(token: Token, here: Standing) -> Odds:

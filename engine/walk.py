@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 from engine.maps import BehaviourMap
@@ -52,6 +53,10 @@ class Standing(NamedTuple):
     successes: int
 
 
+_UNSEEN: dict[str, int] = {}
+"""Stands for the children of a node that no walk has passed yet."""
+
+
 class Index:
     """A map's nodes as dictionaries from a token's text to the child's node.
 
@@ -64,13 +69,13 @@ class Index:
 
     def __init__(self, map: BehaviourMap) -> None:
         self.map = map
-        self._below: list[dict[str, int] | None] = [None] * len(map)
+        self._below = [_UNSEEN] * len(map)
         self._pooled: dict[tuple[int, Token], Standing] = {}
 
     def below(self, node: int) -> dict[str, int]:
         """Children of a node by the text of their token."""
         known = self._below[node]
-        if known is None:
+        if known is _UNSEEN:
             map = self.map
             known = {str(map.tokens[map.token[child]]): child for child in map.children(node).tolist()}
             self._below[node] = known
@@ -80,13 +85,13 @@ class Index:
         """The deepest node that closed tokens, given as text, lead to from the root."""
         below, node = self._below, 0
         for text in closed:
-            known = below[node]
-            if known is None:
-                known = self.below(node)
             try:
-                node = known[text]
+                node = below[node][text]
             except KeyError:
-                break
+                child = self.below(node).get(text)
+                if child is None:
+                    break
+                node = child
         return node
 
     def stand(self, closed: Sequence[str], last: Token | None = None) -> Standing:
@@ -137,13 +142,14 @@ class Index:
         return int(self.map.support[node]), int(self.map.successes[node])
 
 
-def may_become(token: Token) -> list[str]:
+@lru_cache(maxsize=4096)
+def may_become(token: Token) -> tuple[str, ...]:
     """Texts of the tokens an open token may still close as.
 
     >>> may_become(Token("tool:a", 2))
-    ['tool:a×3-5', 'tool:a×6-10', 'tool:a×11+']
+    ('tool:a×3-5', 'tool:a×6-10', 'tool:a×11+')
     """
-    return [str(Token(token.signature, bucket)) for bucket in range(token.bucket, len(BUCKET_STARTS))]
+    return tuple(str(Token(token.signature, bucket)) for bucket in range(token.bucket, len(BUCKET_STARTS)))
 
 
 def stand(index: Index, folds: Sequence[Fold], open_last: bool) -> Standing:

@@ -1,0 +1,239 @@
+"""Fuses: whether a run may make its next call, by how the runs that went its way ended.
+
+A policy limits the odds. Its fuse fires where the upper bound of the interval is below them:
+so the history must be strong before anything is stopped, and where there is none nothing is.
+A verdict compares a run with its agent; a fuse compares it with the policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from engine.live import Live
+from engine.paths import MAX_NAME_BYTES, MAX_STEPS, MAX_TOKENS, Token, bucket
+from engine.statistics import proportion, wilson_one
+from engine.verdicts import Kind, rule
+from engine.walk import Index, Standing, Why
+
+MIN_SUPPORT = 30
+"""Earlier runs a fuse needs where the path stands, unless its policy says otherwise."""
+AFTER_STEPS = 3
+"""Steps a run must have taken before a fuse may fire, unless its policy says otherwise."""
+MAX_NAME = 100
+"""Characters of a policy's name."""
+_LARGEST = 10**9
+
+Action: TypeAlias = Literal["allow", "warn", "stop"]
+Mode: TypeAlias = Literal["enforce", "shadow"]
+Name: TypeAlias = Annotated[
+    str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$(?!\n)", max_length=MAX_NAME, examples=["refunds"])
+]
+"""What a policy is called: it stands in an address as it is."""
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a policy asks for.
+
+    Attributes
+    ----------
+    agent : str or None
+        Whose runs it is asked about; None is everybody's.
+    min_success_odds : float
+        In (0, 1]: the fuse fires where the upper bound of the interval is below.
+    action : {"stop", "warn"}
+    foresight_min_support : int
+        Earlier runs it takes where the path stands, at least 1.
+    foresight_after_steps : int
+        Steps the run must have taken, at least 0; one that is named next is not taken yet.
+    mode : {"enforce", "shadow"}
+        In shadow its firings are written down, and nothing is stopped.
+    """
+
+    agent: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_BYTES)] | None = None
+    min_success_odds: Annotated[float, Meta(gt=0, le=1)]
+    action: Literal["stop", "warn"]
+    foresight_min_support: Annotated[int, Meta(ge=1, le=_LARGEST)] = MIN_SUPPORT
+    foresight_after_steps: Annotated[int, Meta(ge=0, le=_LARGEST)] = AFTER_STEPS
+    mode: Mode = "enforce"
+
+
+class Policy(Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Terms under a name."""
+
+    name: Name
+
+
+class Foresight(msgspec.Struct, frozen=True, gc=False):
+    """What the map says of a run's path, or of its path with the step that is named next.
+
+    Attributes
+    ----------
+    verdict : {"insufficient_history", "novel", "likely_failure", "on_track"}
+        As :mod:`engine.verdicts` gives it for a live run.
+    support, successes, low, high
+        Completed runs where the path stands, and the Wilson score interval of their success rate.
+    base_support, base_successes : int
+        Completed runs of the whole cohort.
+    whole : bool
+        Whether all of the path was walked; if it goes on past what is read of a run, the counts are
+        of its beginning and tell nothing of what came after.
+    next_step : str or None
+        The signature that was named, if this is about it.
+    """
+
+    verdict: Kind
+    support: int
+    successes: int
+    low: float
+    high: float
+    base_support: int
+    base_successes: int
+    whole: bool
+    next_step: str | None
+
+    @property
+    def rate(self) -> float | None:
+        """Success rate where the path stands."""
+        return proportion(self.successes, self.support)
+
+    @property
+    def base_rate(self) -> float | None:
+        """Success rate of the cohort."""
+        return proportion(self.base_successes, self.base_support)
+
+
+class Fired(NamedTuple):
+    """A policy whose fuse fired, and what made it."""
+
+    policy: Policy
+    foresight: Foresight
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What all fuses together say.
+
+    Attributes
+    ----------
+    path, named : Foresight
+        Of the path as it stands; and with the step that was named, if one was.
+    fired : tuple of Fired
+        Every fuse that fired, those in shadow too; each once.
+    """
+
+    path: Foresight
+    named: Foresight | None
+    fired: tuple[Fired, ...]
+
+    @property
+    def acting(self) -> Fired | None:
+        """The fuse whose action it is: of those that are enforced, the first that stops, else the first."""
+        enforced = [each for each in self.fired if each.policy.mode == "enforce"]
+        return min(enforced, key=lambda each: each.policy.action != "stop", default=None)
+
+    @property
+    def action(self) -> Action:
+        """The strongest of the policies that are enforced."""
+        return self.acting.policy.action if self.acting else "allow"
+
+    @property
+    def reason(self) -> str:
+        """One sentence."""
+        if self.acting:
+            return explain(self.acting)
+        if self.fired:
+            return f"No fuse that is enforced fired; in shadow: {explain(self.fired[0])}"
+        return QUIET
+
+
+QUIET = "No fuse fired."
+
+
+def ask(index: Index, live: Live, policies: Iterable[Policy], next_step: str | None = None) -> Asked:
+    """Ask the policies whether a run may go on.
+
+    Parameters
+    ----------
+    index : Index
+        The map of the run's agent, view ``all``.
+    live : Live
+        The run; its last token is open, whatever became of it.
+    policies : iterable of Policy
+        In the order that decides which of two equally strong ones is named.
+    next_step : str, optional
+        Signature of the step it is about to take.
+    """
+    path = foresee(index, live)
+    named = None if next_step is None else foresee(index, live, next_step)
+    foresights = (path,) if named is None else (path, named)
+    return Asked(
+        path, named, tuple([each for policy in policies if (each := _fired(policy, live, foresights))])
+    )
+
+
+def _fired(policy: Policy, live: Live, foresights: Sequence[Foresight]) -> Fired | None:
+    """The first that makes the policy's fuse fire, if one does."""
+    if policy.agent not in (None, live.agent) or live.steps < policy.foresight_after_steps:
+        return None
+    for each in foresights:
+        enough = each.whole and each.support >= policy.foresight_min_support
+        if enough and each.high < policy.min_success_odds:
+            return Fired(policy, each)
+    return None
+
+
+def foresee(index: Index, live: Live, next_step: str | None = None) -> Foresight:
+    """What the map says of a run's path, or of "this path, then that step"."""
+    here = _stand(index, live) if next_step is None else _stand_next(index, live, next_step)
+    why, support, successes = here.why, here.support, here.successes
+    totals = index.map.totals
+    base_support, base_successes = totals.completed, totals.successes
+    reached = int(index.map.support[here.node]) if why is Why.ABSENT else 0
+    low, high = wilson_one(successes, support)
+    verdict = rule(why, support, high, reached, (base_support, base_successes))
+    whole = why is not Why.MARK
+    return Foresight(verdict, support, successes, low, high, base_support, base_successes, whole, next_step)
+
+
+def _stand(index: Index, live: Live) -> Standing:
+    if live.cut:
+        return index.stand(live.closed)._replace(why=Why.MARK)
+    return index.stand(live.closed, live.last)
+
+
+def _stand_next(index: Index, live: Live, next_step: str) -> Standing:
+    """Where the run would stand; a path that would meet a bound, where it was closed."""
+    if live.cut:
+        return _stand(index, live)
+    if live.last is None:
+        return index.stand((), Token(next_step, 0))
+    if next_step == live.last.signature and live.steps < MAX_STEPS:
+        return index.stand(live.closed, Token(next_step, bucket(live.folds[-1].count + 1)))
+    closed = [*live.closed, str(live.last)]
+    if live.steps == MAX_STEPS or len(closed) == MAX_TOKENS:
+        return index.stand(closed)._replace(why=Why.MARK)
+    return index.stand(closed, Token(next_step, 0))
+
+
+def explain(fired: Fired) -> str:
+    """Why a fuse fired: counts, bound and limit."""
+    policy, found = fired
+    took = f"that went this way and took {found.next_step} next" if found.next_step else "on this path"
+    high, odds = _apart(found.high, policy.min_success_odds)
+    return (
+        f"{found.successes} of {found.support} earlier runs {took} succeeded: even the upper bound, "
+        f"{high}, is below the {odds} that policy {policy.name} asks for."
+    )
+
+
+def _apart(high: float, odds: float) -> tuple[str, str]:
+    """Two different shares in percent, with as many digits as show that they differ.
+
+    >>> _apart(0.2136, 0.7), _apart(0.69996, 0.7)
+    (('21.4%', '70.0%'), ('69.996%', '70.000%'))
+    """
+    texts = ((f"{high:.{digits}%}", f"{odds:.{digits}%}") for digits in range(1, 16))
+    return next(pair for pair in texts if pair[0] != pair[1])
