@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import count
 from math import inf
 
@@ -13,9 +13,20 @@ from engine.errors import UnknownAgentError, UnknownRunError
 from engine.keys import Key
 from engine.paths import MARK, Paths, fold, half, parse_signature
 from engine.rules import Rule, ruled
-from engine.runs import SECOND_NS, Cohort, Declaration, Outcome, Run, Source, Step, Window, is_live
+from engine.runs import (
+    READ_AS_IS,
+    SECOND_NS,
+    Cohort,
+    Declaration,
+    Outcome,
+    Run,
+    Source,
+    Step,
+    Window,
+    is_live,
+)
 from engine.spans import Span
-from engine.store import AgentSummary, Appended, Expired, RunRow
+from engine.store import EVERY, AgentSummary, Appended, Changes, Expired, RunKey, RunRow, Trail, Wanted
 
 NOW_NS = 1_800_000_000 * SECOND_NS
 HOUR_NS = 3600 * SECOND_NS
@@ -47,6 +58,8 @@ def make_run(
 
 class MemoryStore:
     """The runs it was given; spans are made of their steps."""
+
+    reading_settings = READ_AS_IS
 
     def __init__(self, runs: Iterable[Run] = (), clock: int | None = NOW_NS) -> None:
         self._given = {run.run_id: run for run in runs}
@@ -128,11 +141,9 @@ class MemoryStore:
             for step in self.run(tenant, run_id).steps[:limit]
         ]
 
-    def runs(
-        self, cohort: Cohort, now_ns: int, limit: int = 100, outcome: Outcome | None = None
-    ) -> list[RunRow]:
+    def runs(self, cohort: Cohort, now_ns: int, limit: int = 100, wanted: Wanted = EVERY) -> list[RunRow]:
         rows = [_row(run, now_ns) for run in self._inside(cohort.agent, cohort.window, now_ns)]
-        return [row for row in rows if outcome is None or row.outcome == outcome][:limit]
+        return [row for row in rows if wanted.outcome in (None, row.outcome)][:limit]
 
     def find(self, tenant: str, text: str) -> list[str]:
         names = {run.run_id: {run.run_id, run.ticket, *run.trace_ids} for run in self._runs.values()}
@@ -181,6 +192,18 @@ class MemoryStore:
     def change(self) -> int:
         return 0
 
+    def changes(self, after: int) -> Changes:
+        return Changes(0, (), after == 0)
+
+    def in_flight(self, after_ns: int, limit: int) -> list[RunKey]:
+        return [("default", run_id) for run_id, run in self._runs.items() if run.last_ns > after_ns][:limit]
+
+    def trail(self, tenant: str, run_id: str, known: Container[int], limit: int) -> Trail | None:
+        if run_id not in self._runs:
+            return None
+        run = self._runs[run_id]
+        return Trail(run_id, 0, (0,), dict(enumerate(_sent(run, step) for step in run.steps)))
+
     def clock_ns(self) -> int | None:
         return self._clock
 
@@ -196,6 +219,15 @@ class MemoryStore:
             run for run in self._runs.values() if run.agent == agent and start_ns <= run.start_ns < end_ns
         ]
         return sorted(chosen, key=lambda run: -run.start_ns)
+
+
+def _sent(run: Run, step: Step) -> Span:
+    """The span a step may have been made of."""
+    kind, name = parse_signature(step.signature)
+    attributes = {"forkmap.kind": kind, "forkmap.name": name, "forkmap.run.id": run.run_id}
+    service = {"service.name": run.agent}
+    times = step.start_ns, step.end_ns
+    return Span(step.trace_id, step.span_id, name, *times, attributes=attributes, resource=service)
 
 
 def _outcome(run: Run, now_ns: int) -> Outcome:

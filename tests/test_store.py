@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
@@ -30,7 +31,7 @@ from engine.runs import (
     is_live,
 )
 from engine.spans import Event, Span, Status
-from engine.store import AgentSummary, Appended, RunRow, Store, settling
+from engine.store import EVERY, AgentSummary, Appended, RunRow, Store, Wanted, settling
 from engine.store.sqlite import SQLiteStore, open_store
 
 NOW = 2_000_000_000_000_000_000
@@ -518,16 +519,52 @@ def test_runs_are_listed_newest_first_and_by_outcome(store: Store) -> None:
     store.append("default", run_of("u", at=2000))
     store.append("default", run_of("v", "a", "b", at=NOW))
     store.declare("default", [Declaration("u", Outcome.FAILURE, NOW)])
-    ended = RunRow("t", "bot", None, "T-1", 1000, 1020, Outcome.SUCCESS, Source.INFERRED, False, 1)
-    failed = RunRow("u", "bot", None, None, 2000, 2010, Outcome.FAILURE, Source.DECLARED, False, 0)
-    live = RunRow("v", "bot", None, None, NOW, NOW + 30, Outcome.UNKNOWN, Source.INFERRED, True, 2)
+    ended = RunRow("t", "bot", None, "T-1", 1000, 1020, Outcome.SUCCESS, Source.INFERRED, False, 1, 1)
+    failed = RunRow("u", "bot", None, None, 2000, 2010, Outcome.FAILURE, Source.DECLARED, False, 0, 2)
+    live = RunRow("v", "bot", None, None, NOW, NOW + 30, Outcome.UNKNOWN, Source.INFERRED, True, 2, 3)
 
-    def listed(limit: int = 100, outcome: Outcome | None = None) -> list[RunRow]:
-        return store.runs(Cohort("default", "bot", ALL_TIME), NOW, limit, outcome)
+    def listed(wanted: Wanted = EVERY, limit: int = 100) -> list[RunRow]:
+        return store.runs(Cohort("default", "bot", ALL_TIME), NOW, limit, wanted)
 
     assert listed() == [live, failed, ended]
     assert listed(limit=2) == [live, failed]
-    assert [listed(outcome=outcome) for outcome in Outcome] == [[ended], [failed], [], [live]]
+    assert listed(Wanted(after=failed.place)) == [ended]
+    assert listed(Wanted(ticket="T-1")) == [ended]
+    assert [listed(Wanted(outcome)) for outcome in Outcome] == [[ended], [failed], [], [live]]
+
+
+def test_runs_are_listed_by_the_page_version_and_ticket(store: Store) -> None:
+    """Every page but the last is full, and together they are the list, whatever began at once."""
+    starts, versions, tickets = (1000, 2000, 2000, 2000, 3000), ("1", "2"), ("T-1", "T-2", None)
+    for number in range(10):
+        more = {"gen_ai.agent.version": versions[number % 2]}
+        if ticket := tickets[number % 3]:
+            more["forkmap.ticket"] = ticket
+        store.append("default", run_of(f"t{number}", "a", at=starts[number % 5], more=more))
+    store.append("else", run_of("t0", "a", at=1000, more={"forkmap.ticket": "T-1"}))
+    cohort = Cohort("default", "bot", ALL_TIME)
+
+    def pages(wanted: Wanted, limit: int) -> list[list[RunRow]]:
+        found: list[list[RunRow]] = []
+        while rows := store.runs(cohort, NOW, limit, wanted):
+            found.append(rows)
+            wanted = wanted._replace(after=rows[-1].place)
+        return found
+
+    every = store.runs(cohort, NOW)
+    assert [row.place for row in every] == sorted((row.place for row in every), reverse=True)
+    assert len(every) == 10
+    for limit in (1, 3, 4, 10):
+        paged = pages(EVERY, limit)
+        assert [*chain(*paged)] == every
+        assert {len(page) for page in paged[:-1]} <= {limit}
+    for version in versions:
+        of_version = [row for row in every if row.version == version]
+        assert [*chain(*pages(Wanted(version=version), 2))] == of_version != []
+        for ticket in ("T-1", "T-2"):
+            both = [row for row in of_version if row.ticket == ticket]
+            assert [*chain(*pages(Wanted(version=version, ticket=ticket), 1))] == both != []
+    assert pages(Wanted(ticket="T-3"), 1) == pages(Wanted(version="T-1"), 1) == []
 
 
 def test_a_run_is_found_by_its_id_its_trace_or_its_ticket(store: Store) -> None:

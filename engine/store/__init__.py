@@ -8,14 +8,14 @@ finds what another tenant holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from math import inf
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from engine.keys import Key
 from engine.paths import Paths
 from engine.rules import Rule
-from engine.runs import Cohort, Declaration, Outcome, Run, Source, Window
+from engine.runs import Cohort, Declaration, Outcome, ReadingSettings, Run, Source, Window
 from engine.spans import Span
 
 MAX_RUNS = 20_000
@@ -67,6 +67,102 @@ class RunRow(NamedTuple):
     source: Source
     live: bool
     steps: int
+    number: int = 0
+
+    @property
+    def place(self) -> Place:
+        """Where it stands in the list."""
+        return Place(self.start_ns, self.number)
+
+
+class Place(NamedTuple):
+    """Where a run stands in a list, newest first; of runs that began at once the number decides."""
+
+    start_ns: int
+    number: int
+
+
+class Wanted(NamedTuple):
+    """Which runs of a cohort are listed.
+
+    Attributes
+    ----------
+    outcome : Outcome or None
+        With UNKNOWN only the live, else only so ended ones.
+    version, ticket : str or None
+        Only those of this version, or ticket.
+    after : Place or None
+        Only those that stand after this place.
+    """
+
+    outcome: Outcome | None = None
+    version: str | None = None
+    ticket: str | None = None
+    after: Place | None = None
+
+
+EVERY = Wanted()
+
+
+RunKey: TypeAlias = tuple[str, str]
+"""A tenant, and the id of a run of its."""
+
+
+class Touched(NamedTuple):
+    """A trace whose spans came, changed or went.
+
+    Attributes
+    ----------
+    trace : int
+        Its number, as in :attr:`Trail.traces`.
+    tenant : str
+        Whose it is; "" if it is gone.
+    run_ids : tuple of str
+        Ids of all runs it may belong to now, the likeliest first.
+    """
+
+    trace: int
+    tenant: str
+    run_ids: tuple[str, ...]
+
+
+class Changes(NamedTuple):
+    """What changed after a change that somebody knows of.
+
+    Attributes
+    ----------
+    up_to : int
+        Number of the newest change.
+    touched : tuple of Touched
+        Each trace once, by its newest change.
+    whole : bool
+        False if older changes are no longer kept: anything may have changed, and nothing is told.
+    """
+
+    up_to: int
+    touched: tuple[Touched, ...]
+    whole: bool
+
+
+class Trail(NamedTuple):
+    """What came of a run so far, settled or not.
+
+    Attributes
+    ----------
+    run_id : str
+        As the store keeps it.
+    change : int
+        Number of the newest change that was there.
+    traces : tuple of int
+        Numbers of all traces that may belong to the run.
+    spans : dict or None
+        Their spans by digest; None in place of one that was known. None if they are too many.
+    """
+
+    run_id: str
+    change: int
+    traces: tuple[int, ...]
+    spans: dict[int, Span | None] | None
 
 
 class Store(Protocol):
@@ -74,7 +170,14 @@ class Store(Protocol):
 
     Every method may raise :class:`engine.errors.StoreError` (damaged, busy, full or
     read-only), with a sentence that names the file.
+
+    Attributes
+    ----------
+    reading_settings : ReadingSettings
+        How spans are read into runs.
     """
+
+    reading_settings: ReadingSettings
 
     def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
         """Keep a batch of spans; on return they survive the death of the process and the machine.
@@ -145,10 +248,8 @@ class Store(Protocol):
     def spans(self, tenant: str, run_id: str, limit: int | None = None) -> list[Span]:
         """The (first ``limit``) spans of the run's traces by start; raises UnknownRunError."""
 
-    def runs(
-        self, cohort: Cohort, now_ns: int, limit: int = 100, outcome: Outcome | None = None
-    ) -> list[RunRow]:
-        """The cohort's runs, newest first; with UNKNOWN only the live, else only so ended ones."""
+    def runs(self, cohort: Cohort, now_ns: int, limit: int = 100, wanted: Wanted = EVERY) -> list[RunRow]:
+        """The first of the cohort's runs that are wanted, newest first."""
 
     def find(self, tenant: str, text: str) -> list[str]:
         """Ids of the runs that a run id, a trace id (dashed or not) or a ticket names, newest first."""
@@ -192,6 +293,19 @@ class Store(Protocol):
 
     def change(self) -> int:
         """Number of the newest change of spans, by whichever process; 0 before the first."""
+
+    def changes(self, after: int) -> Changes:
+        """What changed after a change, by whichever process; -1 is before all that is kept."""
+
+    def in_flight(self, after_ns: int, limit: int) -> list[RunKey]:
+        """The latest ``limit`` runs of all tenants that were active after a moment or are not settled."""
+
+    def trail(self, tenant: str, run_id: str, known: Container[int], limit: int) -> Trail | None:
+        """The spans of every trace that may belong to a run, without settling; None if there is no trace.
+
+        Digests are of the process; spans whose digests are ``known`` are not read again. More than
+        ``limit`` spans are not read at all.
+        """
 
     def clock_ns(self) -> int | None:
         """The store's own clock, if it has one: a demo's stands still."""

@@ -14,8 +14,8 @@ from engine.errors import UnknownRunError
 from engine.paths import identifier
 from engine.runs import Cohort, Declaration, Outcome, Run, Source, Window, said
 from engine.spans import Span
-from engine.store import AgentSummary, RunRow
-from engine.store.fitting import plain
+from engine.store import AgentSummary, Place, RunRow, Wanted
+from engine.store.fitting import bounded, plain
 from engine.store.keys import cohort_numbers, tenant_number, told_names, traces_of_run, traces_told
 from engine.store.packing import unpack_steps
 from engine.store.scope import IS_LIVE, scope
@@ -36,11 +36,16 @@ SELECT no, name, (SELECT max(start_ns) FROM runs WHERE agent = agents.no) AS las
 FROM agents WHERE tenant = :tenant AND last_ns IS NOT NULL ORDER BY name"""
 
 _ROWS = f"""
-SELECT run_id, version, ticket, start_ns, last_ns, outcome, source, {IS_LIVE}, step_count
-FROM runs INDEXED BY runs_by_start
-WHERE agent = :agent AND start_ns >= :from_ns AND start_ns < :to_ns
+SELECT run_id, version, ticket, start_ns, last_ns, outcome, source, {IS_LIVE}, step_count, no
+FROM runs INDEXED BY {{}} agent = :agent AND start_ns >= :from_ns AND start_ns < :to_ns
+  AND start_ns <= :place_ns AND (start_ns < :place_ns OR no < :number)
   AND (:outcome IS NULL OR :outcome = CASE WHEN {IS_LIVE} THEN 3 ELSE outcome END)
+  AND (:version IS NULL OR :version = version)
 ORDER BY start_ns DESC, no DESC LIMIT :limit"""
+_BY_START = _ROWS.format("runs_by_start WHERE")
+_BY_TICKET = _ROWS.format("runs_by_ticket WHERE tenant = :tenant AND ticket = :ticket AND")
+_TOP = Place(2**63 - 1, 2**63 - 1)
+"""Above every run."""
 
 _NAMED = """
 SELECT run_id FROM runs WHERE no IN (
@@ -83,15 +88,25 @@ def _totals(agent: int, ended: Counter[Any], live: Counter[Any]) -> tuple[int, .
     return sum(by_outcome), *by_outcome, unknown, *by_source
 
 
-def runs(
-    db: sqlite3.Connection, cohort: Cohort, now_ns: int, limit: int, outcome: Outcome | None
-) -> list[RunRow]:
-    """The cohort's runs, newest first."""
+def runs(db: sqlite3.Connection, cohort: Cohort, now_ns: int, limit: int, wanted: Wanted) -> list[RunRow]:
+    """The first of the cohort's runs that are wanted, newest first."""
     found = cohort_numbers(db, cohort)
     if found is None:
         return []
-    asked = {"agent": found[1], "limit": limit, "outcome": outcome, **scope(cohort.window, now_ns)}
-    return [_row(cohort.agent, *row) for row in db.execute(_ROWS, asked)]
+    place_ns, number = wanted.after or _TOP
+    asked = {
+        "tenant": found[0],
+        "agent": found[1],
+        "limit": limit,
+        "outcome": wanted.outcome,
+        "version": None if wanted.version is None else plain(wanted.version),
+        "ticket": None if wanted.ticket is None else plain(wanted.ticket),
+        "place_ns": bounded(place_ns),
+        "number": bounded(number),
+        **scope(cohort.window, now_ns),
+    }
+    query = _BY_START if wanted.ticket is None else _BY_TICKET
+    return [_row(cohort.agent, *row) for row in db.execute(query, asked)]
 
 
 def _row(
@@ -105,10 +120,11 @@ def _row(
     source: int,
     live: int,
     steps: int,
+    number: int,
 ) -> RunRow:
     stands = Outcome.UNKNOWN if live else Outcome(outcome)
     return RunRow(
-        run_id, agent, version, ticket, start_ns, last_ns, stands, Source(source), bool(live), steps
+        run_id, agent, version, ticket, start_ns, last_ns, stands, Source(source), bool(live), steps, number
     )
 
 

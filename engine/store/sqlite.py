@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from math import inf
@@ -22,18 +22,24 @@ from engine.errors import BusyStoreError, UnwritableStoreError
 from engine.keys import Key
 from engine.paths import Paths
 from engine.rules import Rule
-from engine.runs import READ_AS_IS, Cohort, Declaration, Outcome, ReadingSettings, Run, Window
+from engine.runs import READ_AS_IS, Cohort, Declaration, ReadingSettings, Run, Window
 from engine.spans import Span
 from engine.store import (
+    EVERY,
     MAX_RUNS,
     AgentSummary,
     Appended,
+    Changes,
     Expired,
+    RunKey,
     RunRow,
     Store,
+    Trail,
+    Wanted,
     appending,
     expiring,
     feeding,
+    following,
     keyring,
     opening,
     reading,
@@ -203,12 +209,10 @@ class SQLiteStore:
         self._settle_if_possible(tenant)
         return self._read(reading.spans, tenant, run_id, limit)
 
-    def runs(
-        self, cohort: Cohort, now_ns: int, limit: int = 100, outcome: Outcome | None = None
-    ) -> list[RunRow]:
+    def runs(self, cohort: Cohort, now_ns: int, limit: int = 100, wanted: Wanted = EVERY) -> list[RunRow]:
         """See :meth:`engine.store.Store.runs`."""
         self._settle_if_possible(cohort.tenant)
-        return self._read(reading.runs, cohort, now_ns, limit, outcome)
+        return self._read(reading.runs, cohort, now_ns, limit, wanted)
 
     def find(self, tenant: str, text: str) -> list[str]:
         """See :meth:`engine.store.Store.find`."""
@@ -265,8 +269,7 @@ class SQLiteStore:
         if old == expiring.Old():
             return Expired()
         with self._writing() as db:
-            number, by = given_tenant(db, tenant), self.reading_settings.run_key
-            return expiring.remove(db, number, by, old, bounded(before_ns), limit)
+            return expiring.remove(db, old, bounded(before_ns), limit)
 
     def erasures(self) -> int:
         """See :meth:`engine.store.Store.erasures`."""
@@ -275,6 +278,18 @@ class SQLiteStore:
     def change(self) -> int:
         """See :meth:`engine.store.Store.change`."""
         return self._read(feeding.latest)
+
+    def changes(self, after: int) -> Changes:
+        """See :meth:`engine.store.Store.changes`."""
+        return self._read(following.changes, after)
+
+    def in_flight(self, after_ns: int, limit: int) -> list[RunKey]:
+        """See :meth:`engine.store.Store.in_flight`."""
+        return self._read(following.in_flight, after_ns, limit)
+
+    def trail(self, tenant: str, run_id: str, known: Container[int], limit: int) -> Trail | None:
+        """See :meth:`engine.store.Store.trail`."""
+        return self._read(following.trail, tenant, run_id, known, limit)
 
     def clock_ns(self) -> int | None:
         """See :meth:`engine.store.Store.clock_ns`."""
