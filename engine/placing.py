@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from engine.conventions import Evaluation, Kind, Reading, read
+from engine.conventions import Kind, Reading
 from engine.spans import Span
 
 Key = tuple[str, str]
@@ -39,7 +39,7 @@ class Placed(msgspec.Struct, frozen=True, eq=False):
         return span.start_ns, self.depth, f"{reading.kind}:{reading.name}", span.span_id, span.trace_id
 
 
-def place(spans: Iterable[Span], evaluation: Evaluation) -> list[Placed]:
+def place(spans: Iterable[Span], read: Callable[[Span], Reading]) -> list[Placed]:
     """Read every span of a run, find what it hangs from, and put them in order.
 
     A span given twice counts once: the last copy, unless that is open and an earlier one has ended.
@@ -53,9 +53,9 @@ def place(spans: Iterable[Span], evaluation: Evaluation) -> list[Placed]:
     for key in known:
         hanging, ring = _climb(key, known, placed)
         for at in ring:
-            placed[at] = _below(None, known[at], evaluation)
+            placed[at] = _below(None, known[at], read(known[at]))
         for at in reversed(hanging):
-            placed[at] = _below(placed.get(_parent(known[at])), known[at], evaluation)
+            placed[at] = _below(placed.get(_parent(known[at])), known[at], read(known[at]))
     return sorted(placed.values(), key=lambda found: found.order)
 
 
@@ -74,8 +74,7 @@ def _climb(key: Key, known: Mapping[Key, Span], placed: Mapping[Key, Placed]) ->
     return hanging[:top], hanging[top:]
 
 
-def _below(parent: Placed | None, span: Span, evaluation: Evaluation) -> Placed:
-    reading = read(span, evaluation)
+def _below(parent: Placed | None, span: Span, reading: Reading) -> Placed:
     if parent is None:
         return Placed(span, reading, 0, None, True)
     kind = parent.reading.kind

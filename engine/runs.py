@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
+from functools import partial
 from hashlib import blake2b
 from typing import ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from engine.conventions import Evaluation, Kind, Reading, session
+from engine.conventions import Evaluation, Kind, Reading, read, session
 from engine.paths import identifier
 from engine.placing import Placed, place
 from engine.spans import Span, Status
@@ -160,7 +161,11 @@ class ReadingSettings(msgspec.Struct, frozen=True):
 READ_AS_IS = ReadingSettings()
 
 
-def run_key(spans: Iterable[Span], by: RunKey = "session") -> str:
+def run_key(
+    spans: Iterable[Span],
+    by: RunKey = "session",
+    named: Callable[[Span], tuple[int, str] | None] = session,
+) -> str:
     """Id of the run that a trace belongs to.
 
     Parameters
@@ -170,6 +175,8 @@ def run_key(spans: Iterable[Span], by: RunKey = "session") -> str:
     by : str
         ``session``: the session or conversation that any of them names, else the trace.
         ``trace``: the trace, whatever they name.
+    named : callable
+        The session a span names, behind the precedence of its key.
 
     Examples
     --------
@@ -179,9 +186,9 @@ def run_key(spans: Iterable[Span], by: RunKey = "session") -> str:
     """
     found = list(spans)
     if by == "session":
-        named = [(*name, span) for span in found if (name := session(span)) is not None]
-        if named:
-            return min(named, key=lambda item: (item[0], item[2].start_ns, item[2].span_id, item[1]))[1]
+        names = [(*name, span) for span in found if (name := named(span)) is not None]
+        if names:
+            return min(names, key=lambda item: (item[0], item[2].start_ns, item[2].span_id, item[1]))[1]
     return identifier(found[0].trace_id)
 
 
@@ -190,6 +197,7 @@ def assemble(
     spans: Iterable[Span],
     declared: Iterable[Declaration] = (),
     evaluation: Evaluation = READ_AS_IS.evaluation,
+    reading: Callable[[Span], Reading] | None = None,
 ) -> Run:
     """Read the spans of one run into a run.
 
@@ -202,6 +210,8 @@ def assemble(
         Outcomes declared beside the spans; of those with equal times the last wins.
     evaluation : Evaluation
         Which evaluation results are outcomes; by default none.
+    reading : callable, optional
+        What each span means, for who has read them before.
 
     Raises
     ------
@@ -215,7 +225,7 @@ def assemble(
     >>> [step.signature for step in run.steps], run.outcome
     (['tool:search'], <Outcome.SUCCESS: 0>)
     """
-    ordered = place(spans, evaluation)
+    ordered = place(spans, reading or partial(read, evaluation=evaluation))
     if not ordered:
         raise ValueError(f"run {run_id!r} has no span")
     outermost = [found for found in ordered if _is_outermost_agent(found)]

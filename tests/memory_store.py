@@ -26,7 +26,7 @@ from engine.runs import (
     is_live,
 )
 from engine.spans import Span
-from engine.store import EVERY, AgentSummary, Appended, Changes, Expired, RunKey, RunRow, Trail, Wanted
+from engine.store import EVERY, AgentSummary, Appended, Changes, Expired, RunRow, TenantRun, Trail, Wanted
 
 NOW_NS = 1_800_000_000 * SECOND_NS
 HOUR_NS = 3600 * SECOND_NS
@@ -195,7 +195,7 @@ class MemoryStore:
     def changes(self, after: int) -> Changes:
         return Changes(0, (), after == 0)
 
-    def in_flight(self, after_ns: int, limit: int) -> list[RunKey]:
+    def in_flight(self, after_ns: int, limit: int) -> list[TenantRun]:
         return [("default", run_id) for run_id, run in self._runs.items() if run.last_ns > after_ns][:limit]
 
     def trail(self, tenant: str, run_id: str, known: Container[int], limit: int) -> Trail | None:

@@ -81,6 +81,7 @@ READS: dict[str, Ask] = {
     "runs_of": lambda store, tenant: store.runs_of(tenant, map(trace_of, KEY_IDS), ["run-1"]),
     "declarations": lambda store, tenant: store.declarations(tenant, "run-1"),
     "rules": lambda store, tenant: store.rules(tenant, "desk"),
+    "trail": lambda store, tenant: store.trail(tenant, "run-1", (), 100),
     "undeclared": lambda store, tenant: [*store.undeclared(tenant, "desk")],
     "keys": lambda store, tenant: store.keys(tenant),
 }
@@ -112,6 +113,8 @@ OF_NOBODY = {
     "close",
     "erasures",
     "change",
+    "changes",
+    "in_flight",
 }
 """What belongs to the server, not to a tenant: no page or route hands on what it gives."""
 

@@ -12,12 +12,15 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from math import inf
 from typing import NamedTuple, Protocol, TypeAlias
 
+from engine.fuses import Firing, Policy
 from engine.keys import Key
 from engine.paths import Paths
 from engine.rules import Rule
 from engine.runs import Cohort, Declaration, Outcome, ReadingSettings, Run, Source, Window
 from engine.spans import Span
 
+MAX_NUMBER = 2**63 - 1
+"""Larger than the number of any line of the ledger."""
 MAX_RUNS = 20_000
 """Completed runs read of one cohort by default: the latest by start."""
 
@@ -104,7 +107,7 @@ class Wanted(NamedTuple):
 EVERY = Wanted()
 
 
-RunKey: TypeAlias = tuple[str, str]
+TenantRun: TypeAlias = tuple[str, str]
 """A tenant, and the id of a run of its."""
 
 
@@ -163,6 +166,41 @@ class Trail(NamedTuple):
     change: int
     traces: tuple[int, ...]
     spans: dict[int, Span | None] | None
+
+
+class Recorded(NamedTuple):
+    """A line of the ledger of fuses: its number, what fired, and how the run ended.
+
+    Attributes
+    ----------
+    outcome : Outcome or None
+        UNKNOWN while the run is live; None if it is not there any more.
+    """
+
+    number: int
+    firing: Firing
+    outcome: Outcome | None
+
+
+class Tally(NamedTuple):
+    """How the runs ended that fuses of one policy fired in, each run counted once.
+
+    Attributes
+    ----------
+    successes : int
+        False alarms, if the policy is in shadow or only warns.
+    unknown : int
+        Runs that are live, or not there any more.
+    """
+
+    policy: str
+    action: str
+    mode: str
+    runs: int
+    successes: int
+    failures: int
+    abandoned: int
+    unknown: int
 
 
 class Store(Protocol):
@@ -288,6 +326,35 @@ class Store(Protocol):
         Outcomes declared before the moment for runs that were never seen go too.
         """
 
+    def policies(self, tenant: str) -> tuple[Policy, ...]:
+        """What fuses ask about the tenant's runs, by name."""
+
+    def set_policy(self, tenant: str, policy: Policy) -> bool:
+        """Write a policy in place of the one of its name; whether there was none.
+
+        Raises
+        ------
+        InputError
+            There are :data:`engine.fuses.MAX_POLICIES` others.
+        """
+
+    def set_policies(self, tenant: str, policies: Sequence[Policy]) -> None:
+        """Replace all policies of the tenant at once, as :meth:`set_policy` each."""
+
+    def remove_policy(self, tenant: str, name: str) -> bool:
+        """Remove a policy; whether it was there."""
+
+    def add_firings(self, tenant: str, firings: Sequence[Firing]) -> int:
+        """Write lines of the ledger, but for those of runs that are gone; how many were written."""
+
+    def firings(
+        self, tenant: str, now_ns: int, before: int = MAX_NUMBER, limit: int = 100, policy: str | None = None
+    ) -> list[Recorded]:
+        """The ledger, or a policy's part, newest first: the first ``limit`` lines before a number."""
+
+    def tally(self, tenant: str, now_ns: int) -> list[Tally]:
+        """How the runs ended that fuses fired in, by policy."""
+
     def erasures(self) -> int:
         """How often something was begun or ended to be erased: what was built under another count is void."""
 
@@ -297,7 +364,7 @@ class Store(Protocol):
     def changes(self, after: int) -> Changes:
         """What changed after a change, by whichever process; -1 is before all that is kept."""
 
-    def in_flight(self, after_ns: int, limit: int) -> list[RunKey]:
+    def in_flight(self, after_ns: int, limit: int) -> list[TenantRun]:
         """The latest ``limit`` runs of all tenants that were active after a moment or are not settled."""
 
     def trail(self, tenant: str, run_id: str, known: Container[int], limit: int) -> Trail | None:

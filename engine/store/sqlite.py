@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Concatenate, ParamSpec, TypeVar
 
 from engine.errors import BusyStoreError, UnwritableStoreError
+from engine.fuses import Firing, Policy
 from engine.keys import Key
 from engine.paths import Paths
 from engine.rules import Rule
@@ -26,14 +27,17 @@ from engine.runs import READ_AS_IS, Cohort, Declaration, ReadingSettings, Run, W
 from engine.spans import Span
 from engine.store import (
     EVERY,
+    MAX_NUMBER,
     MAX_RUNS,
     AgentSummary,
     Appended,
     Changes,
     Expired,
-    RunKey,
+    Recorded,
     RunRow,
     Store,
+    Tally,
+    TenantRun,
     Trail,
     Wanted,
     appending,
@@ -42,6 +46,7 @@ from engine.store import (
     following,
     keyring,
     opening,
+    policing,
     reading,
     ruling,
     settling,
@@ -271,6 +276,42 @@ class SQLiteStore:
         with self._writing() as db:
             return expiring.remove(db, old, bounded(before_ns), limit)
 
+    def policies(self, tenant: str) -> tuple[Policy, ...]:
+        """See :meth:`engine.store.Store.policies`."""
+        return self._read(policing.policies, tenant)
+
+    def set_policy(self, tenant: str, policy: Policy) -> bool:
+        """See :meth:`engine.store.Store.set_policy`."""
+        with self._writing() as db:
+            return policing.set_policy(db, given_tenant(db, tenant), policy)
+
+    def set_policies(self, tenant: str, policies: Sequence[Policy]) -> None:
+        """See :meth:`engine.store.Store.set_policies`."""
+        with self._writing() as db:
+            policing.set_policies(db, given_tenant(db, tenant), policies)
+
+    def remove_policy(self, tenant: str, name: str) -> bool:
+        """See :meth:`engine.store.Store.remove_policy`."""
+        with self._writing() as db:
+            return policing.remove_policy(db, given_tenant(db, tenant), name)
+
+    def add_firings(self, tenant: str, firings: Sequence[Firing]) -> int:
+        """See :meth:`engine.store.Store.add_firings`."""
+        with self._writing() as db:
+            return policing.add_firings(db, given_tenant(db, tenant), firings)
+
+    def firings(
+        self, tenant: str, now_ns: int, before: int = MAX_NUMBER, limit: int = 100, policy: str | None = None
+    ) -> list[Recorded]:
+        """See :meth:`engine.store.Store.firings`."""
+        self._settle_if_possible(tenant)
+        return self._read(policing.firings, tenant, now_ns, before, limit, policy)
+
+    def tally(self, tenant: str, now_ns: int) -> list[Tally]:
+        """See :meth:`engine.store.Store.tally`."""
+        self._settle_if_possible(tenant)
+        return self._read(policing.tally, tenant, now_ns)
+
     def erasures(self) -> int:
         """See :meth:`engine.store.Store.erasures`."""
         return self._read(_number, "erasures") or 0
@@ -283,7 +324,7 @@ class SQLiteStore:
         """See :meth:`engine.store.Store.changes`."""
         return self._read(following.changes, after)
 
-    def in_flight(self, after_ns: int, limit: int) -> list[RunKey]:
+    def in_flight(self, after_ns: int, limit: int) -> list[TenantRun]:
         """See :meth:`engine.store.Store.in_flight`."""
         return self._read(following.in_flight, after_ns, limit)
 

@@ -1,0 +1,244 @@
+"""The guard: paths of runs in flight, held in memory so that a check before a call waits for no disk.
+
+It is a cache over the store. What the store says has changed, whichever process wrote it, makes what
+is held of a run stale; a run that is asked for and is stale, or not held, is read there and then. So an
+answer is as recent as :attr:`Guard.as_of_ns`, however far reading ahead has come.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from time import monotonic, perf_counter
+
+from engine.live import Known, Live, follow, know
+from engine.metering import UNMETERED, Meter
+from engine.runs import LIVE_NS, SECOND_NS
+from engine.store import Store, TenantRun, Touched, Trail
+from engine.upkeep import Told, repeating
+
+CAPACITY = 10_000
+"""Runs that are held by default."""
+MAX_SPANS = 20_000
+"""A run of more spans is not followed."""
+SPANS_A_RUN = 50
+"""Spans held for each run there is room for, whichever run they are of."""
+LOOK_S = 0.025
+"""How often the guard looks what has changed."""
+SHARE = 0.1
+"""Part of the time it may read ahead: what comes in goes before."""
+MOST_LAG_S = 0.1
+"""Who asks when it has not looked for so long looks first."""
+RETRY_S = 1.0
+"""How long after a fault it looks again."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """What is held of a run; ``fresh`` until one of its traces changes."""
+
+    live: Live | None
+    known: dict[int, Known]
+    traces: tuple[int, ...]
+    change: int
+    fresh: bool
+    asked: bool
+
+
+class Guard:
+    """Knows the paths of runs in flight. Threads may share one.
+
+    Parameters
+    ----------
+    store : Store
+        What it follows.
+    now_ns : callable
+        The wall clock.
+    meter : Meter
+        Is told how many runs are held, let go or too long, and how far behind it was.
+    capacity : int
+        Runs held; the least recently active go first. They hold 50 spans each in the mean at most.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        now_ns: Callable[[], int],
+        *,
+        meter: Meter = UNMETERED,
+        capacity: int = CAPACITY,
+    ) -> None:
+        self._store, self._now_ns, self._meter, self._capacity = store, now_ns, meter, capacity
+        self._settings = store.reading_settings
+        self._lock = threading.Lock()
+        self._looking = threading.Lock()
+        self._held: OrderedDict[TenantRun, _Held] = OrderedDict()
+        self._spans = 0
+        self._runs_of: dict[int, set[TenantRun]] = {}
+        self._asked: dict[TenantRun, None] = {}
+        self._others: dict[TenantRun, None] = {}
+        self._change, self._as_of_ns, self._looked_s = -1, 0, -MOST_LAG_S
+        self._owed_s = 0.0
+        self._running = ExitStack()
+        self._is_started = False
+
+    @property
+    def as_of_ns(self) -> int:
+        """The moment up to which every acknowledged span is known; an answer after it is no older."""
+        return self._as_of_ns
+
+    def start(self) -> None:
+        """Look at once, then follow in the background until closed."""
+        self.look()
+        self._is_started = True
+        self._running.enter_context(repeating("following", self._step, RETRY_S))
+
+    def close(self) -> None:
+        """Stop following; a question looks by itself from now on."""
+        self._running.close()
+        self._is_started = False
+
+    def live(self, tenant: str, run_id: str) -> Live | None:
+        """A run as far as its spans came; None if none did, or more than can be followed.
+
+        Raises
+        ------
+        StoreError
+            If it has to be read and cannot be.
+        """
+        if not self._is_started or monotonic() - self._looked_s > MOST_LAG_S:
+            self.look()
+        held = self._held.get((tenant, run_id))
+        if held is None or not held.fresh:
+            held = self._read(tenant, run_id)
+        if held is None:
+            return None
+        held.asked = True
+        return held.live
+
+    def look(self) -> None:
+        """Take in what has changed in the store since the last look."""
+        asked_s = monotonic()
+        with self._looking:
+            if self._is_started and self._looked_s >= asked_s:
+                return
+            now_ns, now_s = self._now_ns(), monotonic()
+            changes = self._store.changes(self._change)
+            seeds = [] if changes.whole else self._store.in_flight(self._after_ns(now_ns), self._capacity)
+            with self._lock:
+                self._change = changes.up_to
+                for touched in changes.touched:
+                    self._mark(touched)
+                if not changes.whole:
+                    self._mark_all(seeds)
+            self._as_of_ns, self._looked_s = now_ns, now_s
+
+    def _after_ns(self, now_ns: int) -> int:
+        """What was active before is not in flight; in a store with a clock of its own, by that."""
+        clock_ns = self._store.clock_ns()
+        return (now_ns if clock_ns is None else clock_ns) - LIVE_NS
+
+    def _mark(self, touched: Touched) -> None:
+        """Let what is held of the runs a trace belonged to, or may belong to, be stale."""
+        named = [(touched.tenant, run_id) for run_id in touched.run_ids]
+        for key in {*named, *self._runs_of.get(touched.trace, ())}:
+            held = self._held.get(key)
+            if held is not None:
+                held.fresh = False
+                self._held.move_to_end(key)
+                self._want(key, held)
+        if touched.tenant and not any(key in self._held for key in named):
+            self._want(named[0], None)
+
+    def _mark_all(self, seeds: list[TenantRun]) -> None:
+        for held in self._held.values():
+            held.fresh = False
+        for key in reversed(seeds):
+            self._want(key, self._held.get(key))
+
+    def _want(self, key: TenantRun, held: _Held | None) -> None:
+        """Have a run read ahead, before others that changed earlier; first those that were asked for."""
+        wanted = self._asked if held is not None and held.asked else self._others
+        wanted.pop(key, None)
+        wanted[key] = None
+        if len(wanted) > self._capacity:
+            del wanted[next(iter(wanted))]
+
+    def _step(self, told: Told) -> float:
+        """Look, then read ahead for the time that is owed; seconds until the next."""
+        begun_s = perf_counter()
+        self._meter.level("guard_lag_seconds", (self._now_ns() - self._as_of_ns) / SECOND_NS)
+        self.look()
+        self._owed_s = min(self._owed_s + SHARE * LOOK_S, SHARE * LOOK_S)
+        while self._owed_s > 0 and not told() and (key := self._next()):
+            read_s = perf_counter()
+            self._read(*key)
+            self._owed_s -= perf_counter() - read_s
+        self._meter.level("guard_runs", len(self._held))
+        return max(0.0, LOOK_S - (perf_counter() - begun_s))
+
+    def _next(self) -> TenantRun | None:
+        with self._lock:
+            for wanted in (self._asked, self._others):
+                while wanted:
+                    key, _ = wanted.popitem()
+                    held = self._held.get(key)
+                    if held is None or not (held.fresh or held.live is None):
+                        return key
+        return None
+
+    def _read(self, tenant: str, run_id: str) -> _Held | None:
+        """Read a run as it is now, and hold it."""
+        before = self._held.get((tenant, run_id))
+        known = {} if before is None else before.known
+        trail = self._store.trail(tenant, run_id, known, MAX_SPANS)
+        if trail is None:
+            with self._lock:
+                self._drop((tenant, run_id))
+            return None
+        held = self._folded(trail, known)
+        with self._lock:
+            self._hold((tenant, trail.run_id), held)
+        return held
+
+    def _folded(self, trail: Trail, known: dict[int, Known]) -> _Held:
+        if trail.spans is None:
+            self._meter.count("guard_too_long")
+            return _Held(None, {}, trail.traces, trail.change, True, False)
+        evaluation = self._settings.evaluation
+        now = {
+            digest: known[digest] if span is None else know(span, evaluation)
+            for digest, span in trail.spans.items()
+        }
+        live = follow(trail.run_id, now.values(), self._settings)
+        return _Held(live, now, trail.traces, trail.change, True, False)
+
+    def _hold(self, key: TenantRun, held: _Held) -> None:
+        """Hold a run, unless it was read later meanwhile; make room for it."""
+        before = self._held.get(key)
+        if before is not None:
+            if before.change > held.change:
+                return
+            held.asked = before.asked
+            self._drop(key)
+        held.fresh = held.change >= self._change  # else it may have changed unnoticed
+        self._held[key] = held
+        self._spans += len(held.known)
+        for trace in held.traces:
+            self._runs_of.setdefault(trace, set()).add(key)
+        while len(self._held) > self._capacity or self._spans > SPANS_A_RUN * self._capacity:
+            self._drop(next(iter(self._held)))
+            self._meter.count("guard_evicted")
+
+    def _drop(self, key: TenantRun) -> None:
+        held = self._held.pop(key, None)
+        if held is None:
+            return
+        self._spans -= len(held.known)
+        for trace in held.traces:
+            self._runs_of[trace].discard(key)
+            if not self._runs_of[trace]:
+                del self._runs_of[trace]
