@@ -25,6 +25,8 @@ AFTER_STEPS = 3
 """Steps a run must have taken before a fuse may fire, unless its policy says otherwise."""
 MAX_NAME = 100
 """Characters of a policy's name."""
+MAX_POLICIES = 100
+"""Policies of a tenant at most: a check asks every one."""
 _LARGEST = 10**9
 
 Action: TypeAlias = Literal["allow", "warn", "stop"]
@@ -149,6 +151,37 @@ class Asked(msgspec.Struct, frozen=True):
         return QUIET
 
 
+class Firing(msgspec.Struct, frozen=True):
+    """A line of the ledger: a fuse fired, and what it went by at that moment.
+
+    Attributes
+    ----------
+    action : {"stop", "warn"}
+        Of the policy; in ``shadow`` nothing came of it.
+    next_step : str or None
+        The step that was named, if the fuse fired because of it.
+    steps : int
+        Steps the run had taken.
+    support, successes : int
+        Earlier runs, and how many of them succeeded.
+    odds : float
+        What the policy asked for.
+    """
+
+    time_ns: int
+    run_id: str
+    agent: str
+    policy: str
+    action: Literal["stop", "warn"]
+    mode: Mode
+    next_step: str | None
+    steps: int
+    support: int
+    successes: int
+    odds: float
+    reason: str
+
+
 QUIET = "No fuse fired."
 
 
@@ -216,6 +249,25 @@ def _stand_next(index: Index, live: Live, next_step: str) -> Standing:
     if live.steps == MAX_STEPS or len(closed) == MAX_TOKENS:
         return index.stand(closed)._replace(why=Why.MARK)
     return index.stand(closed, Token(next_step, 0))
+
+
+def written(fired: Fired, live: Live, time_ns: int) -> Firing:
+    """The line of the ledger about a fuse that fired."""
+    policy, found = fired
+    return Firing(
+        time_ns=time_ns,
+        run_id=live.run_id,
+        agent=live.agent,
+        policy=policy.name,
+        action=policy.action,
+        mode=policy.mode,
+        next_step=found.next_step,
+        steps=live.steps,
+        support=found.support,
+        successes=found.successes,
+        odds=policy.min_success_odds,
+        reason=explain(fired),
+    )
 
 
 def explain(fired: Fired) -> str:

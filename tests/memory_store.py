@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import count
 from math import inf
+from pathlib import Path
 
 import numpy as np
 from msgspec.structs import replace
 
 from engine.errors import UnknownAgentError, UnknownRunError
+from engine.fuses import Firing, Policy
 from engine.keys import Key
 from engine.paths import MARK, Paths, fold, half, parse_signature
 from engine.rules import Rule, ruled
@@ -26,7 +28,20 @@ from engine.runs import (
     is_live,
 )
 from engine.spans import Span
-from engine.store import EVERY, AgentSummary, Appended, Changes, Expired, RunRow, TenantRun, Trail, Wanted
+from engine.store import (
+    EVERY,
+    MAX_NUMBER,
+    AgentSummary,
+    Appended,
+    Changes,
+    Expired,
+    Recorded,
+    RunRow,
+    Tally,
+    TenantRun,
+    Trail,
+    Wanted,
+)
 
 NOW_NS = 1_800_000_000 * SECOND_NS
 HOUR_NS = 3600 * SECOND_NS
@@ -59,6 +74,7 @@ def make_run(
 class MemoryStore:
     """The runs it was given; spans are made of their steps."""
 
+    path: Path | None = None
     reading_settings = READ_AS_IS
 
     def __init__(self, runs: Iterable[Run] = (), clock: int | None = NOW_NS) -> None:
@@ -68,6 +84,7 @@ class MemoryStore:
         self._rules: dict[str, tuple[Rule, ...]] = {}
         self._clock = clock
         self._keys: dict[str, Key] = {}
+        self._policies: tuple[Policy, ...] = ()
 
     def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
         raise NotImplementedError
@@ -182,6 +199,29 @@ class MemoryStore:
 
     def unsettled(self) -> dict[str, int]:
         return {}
+
+    def policies(self, tenant: str) -> tuple[Policy, ...]:
+        return self._policies
+
+    def set_policy(self, tenant: str, policy: Policy) -> bool:
+        raise NotImplementedError
+
+    def set_policies(self, tenant: str, policies: Sequence[Policy]) -> None:
+        self._policies = tuple(policies)
+
+    def remove_policy(self, tenant: str, name: str) -> bool:
+        raise NotImplementedError
+
+    def add_firings(self, tenant: str, firings: Sequence[Firing]) -> int:
+        raise NotImplementedError
+
+    def firings(
+        self, tenant: str, now_ns: int, before: int = MAX_NUMBER, limit: int = 100, policy: str | None = None
+    ) -> list[Recorded]:
+        raise NotImplementedError
+
+    def tally(self, tenant: str, now_ns: int) -> list[Tally]:
+        raise NotImplementedError
 
     def expire(self, tenant: str, before_ns: int, limit: int) -> Expired:
         raise NotImplementedError

@@ -20,6 +20,7 @@ from werkzeug.test import TestResponse
 
 from dashboard.app import PAGES, create_app
 from engine.errors import ForkmapError
+from engine.fuses import Firing, Policy
 from engine.keys import Key, Role, mint
 from engine.rules import Rule
 from engine.runs import ALL_TIME, Cohort, Declaration, Outcome
@@ -64,6 +65,17 @@ def plant(store: Store, tenant: str) -> None:
     store.declare(tenant, [Declaration("run-later", Outcome.SUCCESS, NOW, f"{mark}-person")])
     store.set_rules(tenant, "desk", [Rule(f"tool:{mark}-tool", Outcome.FAILURE)])
     store.settle(tenant)
+    store.set_policy(tenant, policy_of(tenant))
+    store.add_firings(tenant, [firing_of(tenant)])
+
+
+def policy_of(tenant: str) -> Policy:
+    return Policy(name=planted(tenant), agent=planted(tenant), min_success_odds=0.5, action="warn")
+
+
+def firing_of(tenant: str) -> Firing:
+    mark = planted(tenant)
+    return Firing(NOW, "run-1", "desk", mark, "warn", "enforce", None, 3, 30, 1, 0.5, reason=mark)
 
 
 # --- the store -----------------------------------------------------------------------------------
@@ -84,6 +96,9 @@ READS: dict[str, Ask] = {
     "trail": lambda store, tenant: store.trail(tenant, "run-1", (), 100),
     "undeclared": lambda store, tenant: [*store.undeclared(tenant, "desk")],
     "keys": lambda store, tenant: store.keys(tenant),
+    "policies": lambda store, tenant: store.policies(tenant),
+    "firings": lambda store, tenant: store.firings(tenant, NOW),
+    "tally": lambda store, tenant: store.tally(tenant, NOW),
 }
 """What is asked by one's own tenant; each finds something planted."""
 
@@ -99,10 +114,15 @@ WRITES: dict[str, Ask] = {
     "expire": lambda store, tenant: store.expire(tenant, NOW + 10**9, 1_000),
     "add_key": lambda store, tenant: store.add_key(mint(tenant, Role.ADMIN, "", NOW)[0]),
     "revoke_key": lambda store, tenant: store.revoke_key(tenant, KEY_IDS["ours"], NOW),
+    "set_policy": lambda store, tenant: store.set_policy(tenant, policy_of("ours")),
+    "set_policies": lambda store, tenant: store.set_policies(tenant, []),
+    "remove_policy": lambda store, tenant: store.remove_policy(tenant, planted("ours")),
+    "add_firings": lambda store, tenant: store.add_firings(tenant, [firing_of("ours")]),
 }
 """What may change one's own tenant, aimed at what the other has."""
 
 OF_NOBODY = {
+    "path",
     "key",
     "has_keys",
     "secret",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from math import inf
+from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 
 from engine.fuses import Firing, Policy
@@ -216,6 +217,10 @@ class Store(Protocol):
     """
 
     reading_settings: ReadingSettings
+
+    @property
+    def path(self) -> Path | None:
+        """The file, if it is in one."""
 
     def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
         """Keep a batch of spans; on return they survive the death of the process and the machine.

@@ -72,6 +72,7 @@ CREATE TABLE firings (
     reason TEXT NOT NULL
 ) STRICT"""
 _FIRINGS_OF_RUN = "CREATE INDEX firings_of_run ON firings (tenant, run_id)"
+_FIRINGS_OF_TENANT = "CREATE INDEX firings_of_tenant ON firings (tenant)"
 
 _ERASURES = """
 CREATE TABLE erasures (
@@ -107,7 +108,17 @@ STEPS_FORWARD = (
         f"UPDATE OR IGNORE outcomes SET run_id = {_BARE} WHERE {_IS_HEX}",
         f"DELETE FROM outcomes WHERE {_IS_HEX} AND run_id <> {_BARE}",
     ),
-    (_CHANGES, _SESSIONS, _SESSIONS_OF_TRACE, _POLICIES, _FIRINGS, _FIRINGS_OF_RUN, _ERASURES, _ERASED),
+    (
+        _CHANGES,
+        _SESSIONS,
+        _SESSIONS_OF_TRACE,
+        _POLICIES,
+        _FIRINGS,
+        _FIRINGS_OF_RUN,
+        _FIRINGS_OF_TENANT,
+        _ERASURES,
+        _ERASED,
+    ),
 )
 """Statements that make version 2 of version 1, and so on; 3 keeps outcomes under one form of a trace id."""
 
@@ -121,6 +132,7 @@ TABLES = f"""
 {_POLICIES};
 {_FIRINGS};
 {_FIRINGS_OF_RUN};
+{_FIRINGS_OF_TENANT};
 {_ERASURES};
 {_ERASED};
 

@@ -1,0 +1,128 @@
+"""Policies as the store keeps them, and the ledger of what fuses did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.errors import InputError
+from engine.fuses import MAX_POLICIES, Firing, Policy
+from engine.runs import LIVE_NS, Declaration, Outcome
+from engine.spans import Span
+from engine.store import Recorded, Store, Tally
+from engine.store.sqlite import open_store
+
+NOW = 1_800_000_000 * 10**9
+ODDS = Policy(name="odds", min_success_odds=0.7, action="stop")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = open_store(tmp_path / "ledger.sqlite", create=True)
+    yield store
+    store.close()
+
+
+def span(run_id: str, trace_id: str = "", session: bool = True, at_ns: int = NOW) -> Span:
+    """A call that a run makes; without a session the run goes by its trace."""
+    call = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"}
+    about = {"session.id": run_id} if session else {}
+    return Span(trace_id or f"trace-{run_id}", f"span-{at_ns}", "search", at_ns, attributes=call | about)
+
+
+def firing(run_id: str, policy: str = "odds", time_ns: int = NOW) -> Firing:
+    return Firing(time_ns, run_id, "bot", policy, "stop", "shadow", "tool:pay", 3, 50, 5, 0.7, "why")
+
+
+# --- policies ------------------------------------------------------------------------------
+
+
+def test_policies_come_back_as_they_were_set_by_name(store: Store) -> None:
+    whole = Policy(
+        name="All",
+        agent="bot",
+        min_success_odds=0.25,
+        action="warn",
+        foresight_min_support=7,
+        foresight_after_steps=0,
+        mode="shadow",
+    )
+    assert (store.set_policy("default", ODDS), store.set_policy("default", whole)) == (True, True)
+    assert store.policies("default") == (whole, ODDS)
+    assert store.policies("other") == ()
+
+
+def test_a_policy_takes_the_place_of_the_one_of_its_name(store: Store) -> None:
+    store.set_policy("default", ODDS)
+    milder = Policy(name="odds", min_success_odds=0.1, action="warn")
+    assert store.set_policy("default", milder) is False
+    assert store.policies("default") == (milder,)
+    store.set_policies("default", [ODDS])
+    assert store.policies("default") == (ODDS,)
+    assert (store.remove_policy("default", "odds"), store.remove_policy("default", "odds")) == (True, False)
+    assert store.policies("default") == ()
+
+
+def test_a_tenant_has_so_many_policies_and_no_more(store: Store) -> None:
+    many = [Policy(name=f"p{n}", min_success_odds=0.5, action="warn") for n in range(MAX_POLICIES)]
+    store.set_policies("default", many)
+    with pytest.raises(InputError, match="100 policies already"):
+        store.set_policy("default", ODDS)
+    with pytest.raises(InputError, match="100 policies already"):
+        store.set_policies("default", [ODDS, *many])
+    assert len(store.policies("default")) == MAX_POLICIES
+    assert store.set_policy("default", many[0]) is False
+
+
+# --- the ledger ----------------------------------------------------------------------------
+
+
+def test_a_firing_is_told_with_how_the_run_ended_as_it_is_known_now(store: Store) -> None:
+    store.append("default", [span("r")])
+    assert store.add_firings("default", [firing("r")]) == 1
+    assert store.firings("default", NOW) == [Recorded(1, firing("r"), Outcome.UNKNOWN)]
+    assert store.firings("default", NOW + LIVE_NS) == [Recorded(1, firing("r"), Outcome.ABANDONED)]
+    store.declare("default", [Declaration("r", Outcome.SUCCESS, NOW)])
+    assert store.firings("default", NOW) == [Recorded(1, firing("r"), Outcome.SUCCESS)]
+
+
+def test_the_ledger_is_read_newest_first_in_parts(store: Store) -> None:
+    store.append("default", [span("r")])
+    lines = [firing("r", policy, NOW + at) for at, policy in enumerate(["odds", "other", "odds"])]
+    store.add_firings("default", lines)
+    first = store.firings("default", NOW, limit=2)
+    assert [line.firing for line in first] == [lines[2], lines[1]]
+    assert [line.firing for line in store.firings("default", NOW, before=first[-1].number)] == [lines[0]]
+    assert [line.number for line in store.firings("default", NOW, policy="odds")] == [3, 1]
+
+
+def test_a_run_that_learns_its_session_keeps_its_firings(store: Store) -> None:
+    store.append("default", [span("", "trace", session=False)])
+    store.add_firings("default", [firing("trace")])
+    store.append("default", [span("session", "trace", at_ns=NOW + 1)])
+    store.declare("default", [Declaration("session", Outcome.FAILURE, NOW)])
+    assert [line.outcome for line in store.firings("default", NOW)] == [Outcome.FAILURE]
+
+
+def test_a_run_that_is_gone_leaves_no_line(store: Store) -> None:
+    store.append("default", [span("r")])
+    store.add_firings("default", [firing("r")])
+    store.expire("default", NOW + 1, 1_000)
+    assert store.firings("default", NOW) == []
+    assert store.add_firings("default", [firing("r"), firing("never")]) == 0
+    assert store.firings("default", NOW) == []
+
+
+def test_runs_that_fuses_fired_in_are_counted_once_by_how_they_ended(store: Store) -> None:
+    outcomes = {"a": Outcome.SUCCESS, "b": Outcome.FAILURE, "c": Outcome.ABANDONED, "d": None}
+    for run_id, outcome in outcomes.items():
+        store.append("default", [span(run_id)])
+        store.declare("default", [Declaration(run_id, outcome, NOW)] if outcome is not None else [])
+        store.add_firings("default", [firing(run_id), firing(run_id)])
+    store.add_firings("default", [firing("b", "strict")])
+    assert store.tally("default", NOW) == [
+        Tally("odds", "stop", "shadow", 4, 1, 1, 1, 1),
+        Tally("strict", "stop", "shadow", 1, 0, 1, 0, 0),
+    ]
