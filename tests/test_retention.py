@@ -14,7 +14,7 @@ from dashboard.commands.settings import from_environment
 from engine import retention
 from engine.errors import ForkmapError, UnknownRunError
 from engine.retention import DAY_NS
-from engine.runs import ALL_TIME, Cohort, Declaration, Outcome, ReadingSettings, Source
+from engine.runs import ALL_TIME, Cohort, Declaration, Outcome, Source
 from engine.spans import Span
 from engine.store import Expired
 from engine.store.doctoring import examine
@@ -128,11 +128,10 @@ def test_what_arrives_before_an_old_run_goes_keeps_it_and_what_was_told_of_it(st
     assert {store.run("default", name).source for name in ("chat", "talk")} == {Source.DECLARED}
 
 
-def test_nothing_goes_while_very_many_spans_arrive(store: SQLiteStore) -> None:
+def test_old_runs_go_however_many_spans_of_others_arrive(store: SQLiteStore) -> None:
     store.append("default", run_of("old", 1, MONTH - 1))
     busy = Busy(store.path)
     busy.late = tuple(span for number in range(501) for span in run_of(f"t{number}", 1, NOW))
-    assert busy.expire("default", MONTH, 10) == Expired()
     assert busy.expire("default", MONTH, 10) == Expired(runs=1, spans=1)
     busy.close()
 
@@ -145,10 +144,14 @@ def test_every_tenant_s_old_runs_go(store: SQLiteStore) -> None:
     assert [store.find(tenant, "kept") for tenant in store.tenants()] == [["kept"], ["kept"]]
 
 
-def test_a_long_run_goes_a_few_spans_at_a_time_and_stays_until_the_last(store: SQLiteStore) -> None:
+def test_a_long_run_goes_at_once_and_its_spans_a_few_at_a_time(store: SQLiteStore) -> None:
     store.append("default", run_of("old", 25, MONTH - 1))
-    steps = [store.expire("default", MONTH, 10) for _ in range(4)]
-    assert steps == [Expired(spans=10), Expired(spans=10), Expired(runs=1, spans=5), Expired()]
+    assert store.expire("default", MONTH, 10) == Expired(runs=1, spans=9)
+    assert rows(store) == {"traces": 1, "spans": 16, "runs": 0, "paths": 0, "outcomes": 0}
+    assert (store.find("default", "old"), store.unsettled(), examine(store.path).findings) == ([], {}, ())
+    steps = [store.expire("default", MONTH, 10) for _ in range(3)]
+    assert steps == [Expired(spans=10), Expired(spans=6), Expired()]
+    assert not any(rows(store).values())
 
 
 def in_a_session(traces: str, last_ns: int) -> list[Span]:
@@ -156,23 +159,23 @@ def in_a_session(traces: str, last_ns: int) -> list[Span]:
     return [span for trace in traces for span in run_of(trace, 2, last_ns, session="chat")]
 
 
-def test_a_trace_goes_with_its_last_span_and_a_run_with_its_last_trace(store: SQLiteStore) -> None:
+def test_what_was_told_goes_with_the_run_by_whichever_of_its_ids(store: SQLiteStore) -> None:
     store.append("default", in_a_session("ab", MONTH - 1))
     store.declare("default", [Declaration(name, Outcome.FAILURE, NOW) for name in ("a", "b", "chat")])
-    assert store.expire("default", MONTH, 2) == Expired(spans=2)
-    assert rows(store) == {"traces": 1, "spans": 2, "runs": 1, "paths": 2, "outcomes": 2}
-    assert store.expire("default", MONTH, 2) == Expired(runs=1, spans=2)
+    assert store.expire("default", MONTH, 2) == Expired(runs=1, spans=1)
+    assert rows(store)["outcomes"] == 0
+    assert retention.expire(store, MONTH) == Expired(spans=3)
     assert not any(rows(store).values())
 
 
-def test_a_run_half_removed_can_be_read_another_way(store: SQLiteStore) -> None:
-    store.append("default", in_a_session("abc", MONTH - 1))
-    store.expire("default", MONTH, 3)
-    other = open_store(store.path, reading_settings=ReadingSettings(run_key="trace"))
-    assert other.settle("default") == {"b", "c"}
-    assert [len(other.spans("default", name)) for name in "bc"] == [1, 2]
-    assert examine(store.path).findings == ()
-    other.close()
+def test_what_was_told_of_a_session_that_has_another_name_now_goes_with_the_run(store: SQLiteStore) -> None:
+    store.append("default", run_of("t", 1, MONTH - 2, session="chat"))
+    store.declare("default", [Declaration("chat", Outcome.FAILURE, NOW)])
+    named = {"forkmap.run.id": "job", "session.id": "chat"}
+    store.append("default", [Span("t", "late", "n", MONTH - 2, MONTH - 1, attributes=named)])
+    assert store.find("default", "job") == ["job"]
+    assert retention.expire(store, MONTH) == Expired(runs=1, spans=2)
+    assert rows(store)["outcomes"] == 0
 
 
 @pytest.mark.parametrize(("emptied", "left"), [("b", {"chat"}), ("abc", set())])
@@ -201,13 +204,13 @@ def test_a_late_span_of_a_run_that_is_gone_is_a_run_of_its_own_age(store: SQLite
     assert retention.expire(store, MONTH) == Expired(runs=1, spans=1)
 
 
-def test_a_span_that_comes_while_its_run_goes_loses_nothing_of_the_rest(store: SQLiteStore) -> None:
+def test_a_span_that_comes_while_the_spans_of_its_run_are_swept_begins_a_new_one(store: SQLiteStore) -> None:
     spans = run_of("t", 5, MONTH - 1)
-    store.append("default", spans)
-    assert store.expire("default", MONTH, 2) == Expired(spans=2)
-    store.append("default", run_of("u", 1, NOW, session="t") + [_in_session(span, "t") for span in spans[2:]])
-    assert retention.expire(store, MONTH) == Expired()
-    assert len(store.run("default", "t").steps) == 4
+    store.append("default", spans[:4])
+    assert store.expire("default", MONTH, 2) == Expired(runs=1, spans=1)
+    store.append("default", [*run_of("u", 1, NOW, session="t"), _in_session(spans[4], "t")])
+    assert retention.expire(store, MONTH) == Expired(spans=3)
+    assert len(store.run("default", "t").steps) == 2
 
 
 def _in_session(span: Span, session: str) -> Span:

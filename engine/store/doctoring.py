@@ -19,6 +19,7 @@ from engine.runs import Outcome, Run, Source
 from engine.store import opening
 from engine.store.migrating import version
 from engine.store.packing import unpack_span, unpack_steps
+from engine.store.removing import NOBODY
 from engine.store.schema import VIEWS
 from engine.store.words import MAX_SIGNATURES, pack_names
 from engine.store.writing import packed_paths
@@ -51,7 +52,7 @@ _STRAYS = (
     (
         "traces of a run",
         "The trace {!r} belongs to a run that is not there",
-        "SELECT trace_id FROM traces t WHERE (run IS NOT NULL OR stamp = settled)"
+        f"SELECT trace_id FROM traces t WHERE (run IS NOT NULL OR stamp = settled AND tenant <> {NOBODY})"
         " AND NOT EXISTS (SELECT 1 FROM runs WHERE no = t.run AND tenant = t.tenant)",
     ),
     (
@@ -81,7 +82,8 @@ _STRAYS = (
         (
             f"tenants of {table}",
             f"The table {table} has rows of tenant number {{}}, which is not there",
-            f"SELECT DISTINCT tenant FROM {table} WHERE tenant NOT IN (SELECT no FROM tenants)",
+            f"SELECT DISTINCT tenant FROM {table}"
+            f" WHERE tenant <> {NOBODY} AND tenant NOT IN (SELECT no FROM tenants)",
         )
         for table in ("agents", "signatures", "traces", "outcomes", "runs", "rules", "keys")
     ),

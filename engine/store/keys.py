@@ -66,14 +66,14 @@ def told_names(run_id: str, trace_ids: Iterable[str]) -> tuple[str, ...]:
 def traces_told(db: sqlite3.Connection, tenant: int, name: str) -> list[int]:
     """Numbers of the traces of the run that is told by this id, or by that of one of its traces."""
     found = []
-    for each in dict.fromkeys((identifier(plain(name)), *_spellings(told_name(name)))):
+    for each in dict.fromkeys((identifier(plain(name)), *spellings(told_name(name)))):
         found += traces_of_run(db, tenant, each)
         rows = db.execute("SELECT no FROM traces WHERE tenant = ? AND trace_id = ?", (tenant, each))
         found += [no for (no,) in rows]
     return list(dict.fromkeys(found))
 
 
-def _spellings(told: str) -> tuple[str, ...]:
+def spellings(told: str) -> tuple[str, ...]:
     """The ids of runs and traces that outcomes are kept under this one for."""
     if not _HEX_ID.fullmatch(told):
         return (told,)
