@@ -93,12 +93,22 @@ def prepared(place: Path, workers: int = 1) -> tuple[Server, str]:
     return server, shown
 
 
-def measure(port: int, key: str, question: Question, rate: float, seconds: float) -> Measured:
-    """Ask for some seconds, while spans come in at a rate."""
+def measure(server: Server, key: str, question: Question, rate: float, seconds: float) -> Measured:
+    """Ask for some seconds, while spans come in at a rate; what came in before is settled by then."""
+    settled(server.database)
+    port = server.port
     with ProcessPoolExecutor(2, get_context("spawn")) as processes:
         sender = processes.submit(export, port, key, rate, seconds + 2 * WARM_S)
         times_s = processes.submit(ask, port, question.request(key), seconds)
         return Measured(times_s.result(), sender.result())
+
+
+def settled(database: Path) -> None:
+    """Wait until the server has settled what it took."""
+    store = open_store(database)
+    while store.unsettled():
+        time.sleep(0.2)
+    store.close()
 
 
 def export(port: int, key: str, rate: float, seconds: float) -> float:
@@ -183,7 +193,7 @@ def main() -> None:
         server, key = prepared(Path(folder), asked.workers)
         with server.running():
             rows = [
-                row(question, rate, measure(server.port, key, question, rate, asked.seconds))
+                row(question, rate, measure(server, key, question, rate, asked.seconds))
                 for question in QUESTIONS
                 for rate in asked.rates
             ]
