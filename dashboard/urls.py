@@ -20,6 +20,7 @@ A window is the last 30 days (not written), ``window=all``, or ``from=`` and ``t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlencode
@@ -44,8 +45,15 @@ PROGRAMS = "/api/"
 API = "/api/v1/"
 """Under it they ask for what is somebody's."""
 API_AGENTS = "/api/v1/agents"
+API_RUNS = "/api/v1/runs"
 API_RUN = "/api/v1/runs/<run:run_id>"
 API_OUTCOME = "/api/v1/runs/<run:run_id>/outcome"
+API_VERDICT = "/api/v1/runs/<run:run_id>/verdict"
+API_MAPS = "/api/v1/maps"
+API_FORKS = "/api/v1/forks"
+API_CALIBRATION = "/api/v1/calibration"
+API_DOCUMENT = "/api/openapi.json"
+"""What can be asked, described for programs."""
 OTLP = "/v1/"
 """Under it exporters send."""
 SIGN_IN = "/signin"
@@ -99,10 +107,10 @@ def parse(search: str | None) -> Look:
     'window=week is none: all is, else from= and to=; the last 30 days are shown.'
     """
     found = {key: values[-1] for key, values in parse_qs((search or "").lstrip("?"), True).items()}
-    window, complaint = _window(found)
+    asked, complaint = window(found)
     return Look(
         agent=found.get("agent", ""),
-        window=window,
+        window=asked,
         view="tools" if found.get("view") == "tools" else "all",
         node=found.get("node", ""),
         run=found.get("run", ""),
@@ -113,7 +121,12 @@ def parse(search: str | None) -> Look:
     )
 
 
-def _window(found: dict[str, str]) -> tuple[Window, str]:
+def window(found: Mapping[str, str]) -> tuple[Window, str]:
+    """The window that ``window``, ``from`` and ``to`` of a query mean, and what of them cannot be read.
+
+    >>> window({"to": "1970-01-02"})
+    (Window(start_ns=0, end_ns=86400000000000), '')
+    """
     bounds: list[int | None] = []
     for key in ("from", "to"):
         text = found.get(key, "").strip()

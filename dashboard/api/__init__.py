@@ -5,8 +5,12 @@ from __future__ import annotations
 from flask import Flask
 from werkzeug.routing import PathConverter
 
-from dashboard.api import health, intake, outcomes, problems, runs
+from dashboard.api import agents, health, intake, maps, openapi, outcomes, problems, runs
 from dashboard.service import Service
+
+DESCRIBED = (agents, runs, outcomes, maps)
+OPERATIONS = tuple(operation for module in (*DESCRIBED, openapi) for operation in module.OPERATIONS)
+"""All that can be asked under the API's address."""
 
 
 class RunId(PathConverter):
@@ -20,5 +24,6 @@ def register(server: Flask, service: Service) -> None:
     """Add every route to the server."""
     server.url_map.merge_slashes = False
     server.url_map.converters["run"] = RunId
-    for module in (problems, intake, health, outcomes, runs):
+    for module in (problems, intake, health, *DESCRIBED):
         module.register(server, service)
+    openapi.register(server, OPERATIONS)

@@ -7,16 +7,21 @@ and become its schema in the document that describes the API (:mod:`dashboard.ap
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
-from flask import request
+from flask import Flask, Response, request
+from msgspec import UNSET, UnsetType
 
 from engine.errors import InputError
 
 MAX_BODY_BYTES = 1 << 20
 """What a body of the API may hold; spans, which are many, are sent elsewhere."""
+
+_TOLD = 300
+"""Characters of what is wrong that are told: it may quote what was sent."""
+_FIELD = re.compile(r"Object (contains unknown|missing required) field `([^`]*)")
 
 T = TypeVar("T")
 
@@ -56,6 +61,12 @@ class Operation(NamedTuple):
     body: Any = None
 
 
+def bind(server: Flask, operations: Sequence[Operation], *views: Callable[..., Response]) -> None:
+    """Let each operation be answered by the view that stands in its place."""
+    for operation, view in zip(operations, views, strict=True):
+        server.add_url_rule(operation.path, operation.name, view, methods=[operation.method])
+
+
 def query(type_: type[T]) -> T:
     """The query of the request that is answered, read by its struct.
 
@@ -73,6 +84,11 @@ def query(type_: type[T]) -> T:
         return msgspec.convert(found, type_, strict=False)
     except msgspec.ValidationError as error:
         raise InputError(sentence(error)) from None
+
+
+def given(value: T | UnsetType) -> T | None:
+    """What was asked, None if nothing was."""
+    return None if value is UNSET else value
 
 
 def body(type_: type[T]) -> T:
@@ -100,10 +116,15 @@ def sentence(error: msgspec.ValidationError) -> str:
     >>> sentence(msgspec.ValidationError("Expected `int` >= 1 - at `$.limit`"))
     'limit: expected `int` >= 1.'
     >>> sentence(msgspec.ValidationError("Object contains unknown field `size` - at `$[0]`"))
-    '[0]: object contains unknown field `size`.'
+    '[0].size: no such field.'
     >>> sentence(msgspec.ValidationError("Object missing required field `agent`"))
-    'Object missing required field `agent`.'
+    'agent: missing.'
+    >>> sentence(msgspec.ValidationError("Expected `object`, got `array`"))
+    'The whole: expected `object`, got `array`.'
     """
-    text = str(error)
-    found = re.fullmatch(r"(.)(.*) - at `(?:key in )?\$\.?(.*)`", text, re.DOTALL)
-    return f"{found[3]}: {found[1].lower()}{found[2]}." if found and found[3] else f"{text}."
+    text, _, place = str(error)[:_TOLD].partition(" - at `")
+    place = place.rstrip("`").lstrip("$").lstrip(".")
+    if found := _FIELD.match(text):
+        name = f"{place}.{found[2]}".lstrip(".")
+        return f"{name}: {'missing' if found[1] == 'missing required' else 'no such field'}."
+    return f"{place or 'The whole'}: {text[:1].lower()}{text[1:]}."

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
-from flask import Flask, Response, request
+from flask import Flask, Response
+from msgspec import Meta
 
 from dashboard import urls
+from dashboard.api.operations import Operation, bind, body
 from dashboard.api.problems import problem
 from dashboard.api.responses import json_response
 from dashboard.documents import drawn
+from dashboard.documents.problem import Problem
 from dashboard.documents.runs import Told, declaration
 from dashboard.service import Service
 from engine.conventions import OUTCOMES
@@ -17,25 +22,44 @@ from engine.errors import InputError
 from engine.ingest.outcomes import moment
 from engine.runs import Outcome
 
+_WORD = Meta(extra_json_schema={"enum": [*OUTCOMES]})
+_TIME = Meta(
+    description="RFC 3339, or a number of seconds, milli-, micro- or nanoseconds since 1970",
+    extra_json_schema={"format": "date-time"},
+)
 
-class Body(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is put: the outcome, and when that was so if it was not now."""
 
-    outcome: str
-    time: str | int | None = None
+class PutOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a run ended, and when that was so if it was not now."""
+
+    outcome: Annotated[str, _WORD]
+    time: Annotated[str, _TIME] | int | None = None
 
 
-_BODY = msgspec.json.Decoder(Body)
+OPERATIONS = (
+    Operation(
+        "put_outcome",
+        urls.API_OUTCOME,
+        "PUT",
+        "Says how a run ended; a run that is yet to be seen is waited for (202)",
+        {200: Told, 202: Told},
+        body=PutOutcome,
+    ),
+    Operation(
+        "delete_outcome",
+        urls.API_OUTCOME,
+        "DELETE",
+        "Takes back what the same key said of a run",
+        {204: None, 404: Problem},
+    ),
+)
 
 
 def register(server: Flask, service: Service) -> None:
     """Add the routes to the server."""
 
     def put(run_id: str) -> Response:
-        try:
-            outcome, time_ns = read(request.get_data())
-        except InputError as error:
-            return problem(400, error.reason)
+        outcome, time_ns = read(body(PutOutcome))
         by = signed(BY_API, service.caller().name)
         said = say(service.store, service.tenant, run_id, outcome, by, time_ns, service.now_ns())
         told = drawn(Told, declaration(said.declaration), run_id=run_id, new=said.new, waiting=said.waiting)
@@ -47,12 +71,11 @@ def register(server: Flask, service: Service) -> None:
             return problem(404, f"This key has declared no outcome of a run {run_id!r}.")
         return Response(status=204)
 
-    server.add_url_rule(urls.API_OUTCOME, "put_outcome", put, methods=["PUT"])
-    server.add_url_rule(urls.API_OUTCOME, "delete_outcome", delete, methods=["DELETE"])
+    bind(server, OPERATIONS, put, delete)
 
 
-def read(body: bytes) -> tuple[Outcome, int | None]:
-    """The outcome and its time that a body holds.
+def read(asked: PutOutcome) -> tuple[Outcome, int | None]:
+    """The outcome that is put, and its time.
 
     Raises
     ------
@@ -61,13 +84,9 @@ def read(body: bytes) -> tuple[Outcome, int | None]:
 
     Examples
     --------
-    >>> read(b'{"outcome": "Succeeded"}')
+    >>> read(PutOutcome("Succeeded"))
     (<Outcome.SUCCESS: 0>, None)
     """
-    try:
-        asked = _BODY.decode(body)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError(f"The body is no JSON object with an outcome: {error}.") from None
     word = OUTCOMES.get(asked.outcome.strip().lower())
     if word is None:
         raise InputError(f"outcome: {asked.outcome[:60]!r} is none of {', '.join(OUTCOMES)}.")

@@ -65,9 +65,9 @@ def register(server: Flask, service: Service) -> None:
         return response
 
     server.register_error_handler(InputError, wrong)
-    server.register_error_handler(UnknownStepError, wrong)
     server.register_error_handler(UnknownRunError, unknown)
     server.register_error_handler(UnknownAgentError, unknown)
+    server.register_error_handler(UnknownStepError, unknown)
     server.register_error_handler(StoreError, unavailable)
     server.register_error_handler(HTTPException, refused)
 

@@ -9,6 +9,7 @@ OPEN = frozenset(
     {
         urls.HEALTHY,
         urls.READY,
+        urls.API_DOCUMENT,
         urls.SIGN_IN,
         urls.SIGN_OUT,
         "/assets/<path:filename>",

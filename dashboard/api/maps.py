@@ -1,0 +1,112 @@
+"""``GET /api/v1/maps``, ``/forks``, ``/calibration`` and ``/runs/{id}/verdict``: what is read from a map.
+
+A map is built in the background: whoever asks before it is there is told to ask again (202).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from flask import Flask, Response
+from msgspec import UNSET, Meta, UnsetType
+
+from dashboard import urls
+from dashboard.api.asking import Mapped, Windowed, cohort, window
+from dashboard.api.operations import Operation, bind, given, query
+from dashboard.api.otlp import RETRY_AFTER_S
+from dashboard.api.problems import problem
+from dashboard.api.responses import json_response, tagged_response
+from dashboard.documents.calibrations import Calibration, scores
+from dashboard.documents.forks import Forks, findings
+from dashboard.documents.maps import Map, behaviour
+from dashboard.documents.problem import Problem
+from dashboard.documents.verdicts import Verdict, verdict
+from dashboard.documents.waiting import BUILDING, Waiting
+from dashboard.service import Service
+from engine.builder import Answer, Failed, Ready
+from engine.declaring import run_named
+from engine.errors import StoreError, UnknownAgentError
+from engine.queries import cohort_of, judge_run
+from engine.runs import ALL_TIME, Cohort
+
+T = TypeVar("T")
+
+_WAIT_S = 1
+"""When to ask again for what is being built."""
+
+
+class Judging(Windowed, frozen=True):
+    """By which runs, and with which next step."""
+
+    next_step: Annotated[str, Meta(description="Judge the run as if this came next")] | UnsetType = UNSET
+
+
+def _of_map(name: str, path: str, summary: str, document: Any) -> Operation:
+    answers = {200: document, 202: Waiting, 304: None, 404: Problem}
+    return Operation(name, path, "GET", summary, answers, Mapped)
+
+
+OPERATIONS = (
+    _of_map("get_map", urls.API_MAPS, "Reads an agent's behaviour map", Map),
+    _of_map("get_forks", urls.API_FORKS, "Reads the fatal forks and hotspots of an agent's map", Forks),
+    _of_map(
+        "get_calibration",
+        urls.API_CALIBRATION,
+        "Reads what the predictions of an agent's map have been worth",
+        Calibration,
+    ),
+    Operation(
+        "get_verdict",
+        urls.API_VERDICT,
+        "GET",
+        "Judges a run by its agent's map, or the run followed by a step",
+        {200: Verdict, 202: Waiting, 404: Problem},
+        Judging,
+    ),
+)
+
+
+def register(server: Flask, service: Service) -> None:
+    """Add the routes to the server."""
+
+    def of_cohort(ask: Callable[[Cohort], Answer[T]], document: Callable[[T], Any]) -> Response:
+        asked = cohort(query(Mapped), service.tenant)
+        answer = ask(asked)
+        if not isinstance(answer, Ready):
+            return _not_yet(service, asked, answer)
+        build = f"{document.__name__} {asked} {answer.built_ns}"
+        return tagged_response(build, lambda: document(answer.value))
+
+    def map() -> Response:
+        return of_cohort(service.maps.recent, behaviour)
+
+    def forks() -> Response:
+        return of_cohort(service.maps.recent, findings)
+
+    def calibration() -> Response:
+        return of_cohort(service.maps.calibration, scores)
+
+    def judged(run_id: str) -> Response:
+        asked, store, tenant = query(Judging), service.store, service.tenant
+        run = store.run(tenant, run_named(store, tenant, run_id) or run_id)
+        judging = cohort_of(run, tenant, window(asked))
+        answer = service.maps.recent(judging)
+        if not isinstance(answer, Ready):
+            return _not_yet(service, judging, answer)
+        return json_response(verdict(judge_run(answer.value, run, service.now_ns(), given(asked.next_step))))
+
+    bind(server, OPERATIONS, map, forks, calibration, judged)
+
+
+def _not_yet(service: Service, asked: Cohort, answer: Answer[Any]) -> Response:
+    """That it is being built, or why it cannot be; an agent that nobody knows is told at once."""
+    if isinstance(answer, Failed):
+        if isinstance(answer.error, UnknownAgentError | StoreError):
+            raise answer.error
+        return problem(503, answer.sentence, RETRY_AFTER_S)
+    if not service.store.runs(asked._replace(window=ALL_TIME), service.now_ns(), limit=1):
+        raise UnknownAgentError(f"No run of the agent {asked.agent!r} is in the store.")
+    response = json_response(BUILDING, 202)
+    response.headers["Retry-After"] = str(_WAIT_S)
+    return response
