@@ -22,13 +22,15 @@ from dashboard.auth import gate, signin
 from dashboard.auth.checking import KeyCheck
 from dashboard.auth.gate import Gate
 from dashboard.auth.visits import NO_PROXY, Proxy
-from dashboard.caching import BytesCache
+from dashboard.cache_place import MEMORY
+from dashboard.caching import open_cache
 from dashboard.components import charts, states, words
 from dashboard.components.shell import footer, navigation, shell
 from dashboard.metrics import Metrics
 from dashboard.pages import behaviour, calibration, found, home, rules, run
 from dashboard.service import Page, Service
-from engine.builder import TTL_S, Maps, load
+from engine.builder import TTL_S, Cache, Maps, load
+from engine.claims import claimed
 from engine.errors import ForkmapError
 from engine.ingest.limits import LIMITS, Limits
 from engine.keys import ANYONE, DEFAULT_TENANT
@@ -69,8 +71,8 @@ class Settings(NamedTuple):
     ----------
     now_ns : callable or None
         The clock of its questions; None is the store's own if it has one, else the wall clock.
-    cache_folder : Path or None
-        Where built maps are shared by several processes; None keeps them in this one.
+    cache : str
+        Where built maps are kept: see :mod:`dashboard.cache_place`.
     bounds : Bounds
         How much a map holds.
     proxy : Proxy
@@ -81,7 +83,7 @@ class Settings(NamedTuple):
 
     tenant: str = DEFAULT_TENANT
     now_ns: Callable[[], int] | None = None
-    cache_folder: Path | None = None
+    cache: str = MEMORY
     bounds: Bounds = BOUNDS
     ttl_s: float = TTL_S
     proxy: Proxy = NO_PROXY
@@ -133,7 +135,7 @@ def create_app(
     meter.watch(server)
     door = Gate(keys or KeyCheck(store), ANYONE._replace(tenant=settings.tenant), settings.proxy)
     door.guard(server)
-    cache = BytesCache(server, settings.cache_folder)
+    cache = open_cache(settings.cache, store, meter)
     service = _service(store, settings, cache, meter)
     app.layout = shell()
     ids_of_pages: Any = html.Div([shell(), behaviour.skeleton(), run.skeleton()])
@@ -154,10 +156,13 @@ def assets() -> Path:
     return next(folder for folder in (here / "assets", here.parent / "assets") if folder.is_dir())
 
 
-def _service(store: Store, settings: Settings, cache: BytesCache, meter: Metrics) -> Service:
+def _service(store: Store, settings: Settings, cache: Cache, meter: Metrics) -> Service:
     stands_ns = store.clock_ns()
     now_ns = settings.now_ns or (time.time_ns if stands_ns is None else lambda: stands_ns)
-    maps = Maps(store, cache, now_ns, ttl_s=settings.ttl_s, build=partial(load, bounds=settings.bounds))
+    build = partial(load, bounds=settings.bounds)
+    maps = Maps(
+        store, cache, now_ns, ttl_s=settings.ttl_s, build=build, claim=claimed(store.path), meter=meter
+    )
     atexit.register(maps.close)
     frozen, limits = stands_ns is not None, settings.limits
     return Service(store, maps, now_ns, gate.caller, frozen=frozen, limits=limits, meter=meter)

@@ -1,47 +1,204 @@
-"""The cache that the builder is handed: Flask-Caching, in this process or in files."""
+"""The caches that built maps are kept in, by setting: this process's memory, a folder, or Redis.
+
+They are Flask-Caching's. What several processes share may be away, or full: then a process keeps what
+it builds in its own memory, says so once in its log, and looks every second whether the cache is back.
+"""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import Final, TypeVar
 
-from flask import Flask
-from flask_caching import Cache
+from flask_caching.backends import FileSystemCache, RedisCache, SimpleCache
+from flask_caching.backends.base import BaseCache
 
-from engine.errors import CacheError
+from dashboard.cache_place import MEMORY, REDIS, bare
+from engine.errors import CacheError, ForkmapError, StoreError
+from engine.metering import UNMETERED, Meter
+from engine.shelf import Cache
+from engine.store import Store
 
-KEPT_S = 24 * 3600
+KEPT_S: Final = 24 * 3600
 """Entries nobody renewed go after a day; the builder judges freshness itself."""
-ENTRIES = 100
-"""Entries kept at most."""
+MEMORY_BYTES: Final = 512 * 2**20
+"""Bytes kept in a process's own memory; of more, those kept first go."""
+FILES: Final = 10_000
+"""Entries kept in a folder."""
+AWAY_S: Final = 1.0
+"""How long a shared cache that failed is not asked."""
+ANSWER_S: Final = 0.5
+"""How long Redis may take to be reached, and to answer."""
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 
-class BytesCache:
-    """The engine's cache protocol over Flask-Caching: text keys, values of bytes."""
+def open_cache(place: str, store: Store, meter: Meter = UNMETERED) -> Cache:
+    """The cache of a store at a place, as ``FORKMAP_CACHE`` names it; stores may share the place.
 
-    def __init__(self, server: Flask, folder: Path | None = None) -> None:
-        config: dict[str, Any] = {"CACHE_DEFAULT_TIMEOUT": KEPT_S, "CACHE_THRESHOLD": ENTRIES}
-        if folder is None:
-            config["CACHE_TYPE"] = "SimpleCache"
-        else:
-            config |= {"CACHE_TYPE": "FileSystemCache", "CACHE_DIR": str(folder)}
-        self._cache = Cache(server, config=config)
+    Raises
+    ------
+    ForkmapError
+        The folder cannot be made, or the address of Redis is none. One that is away is no error.
+    """
+    own = Backed(Bounded(default_timeout=KEPT_S))
+    if place == MEMORY:
+        return own
+    shared = _redis(place, _name(store)) if place.startswith(REDIS) else _files(Path(place) / _name(store))
+    return Sheltered(shared, own, bare(place), meter)
+
+
+class Bounded(SimpleCache):
+    """Memory that is bounded by bytes: a map may be a thousand times as large as another."""
+
+    def _over_threshold(self) -> bool:
+        return sum(len(value) for _, value in self._cache.values()) > MEMORY_BYTES
+
+
+class Backed:
+    """The engine's cache over one of Flask-Caching's."""
+
+    def __init__(self, backend: BaseCache, clear: Callable[[], object] | None = None) -> None:
+        self._backend, self._clear = backend, clear or backend.clear
 
     def get(self, key: str) -> bytes | None:
         """The bytes under a key, or None."""
-        found = self._cache.get(key)
+        found = self._backend.get(key)
         return found if isinstance(found, bytes) else None
 
-    def set(self, key: str, value: bytes) -> object:
-        """Keep bytes under a key."""
-        return self._cache.set(key, value)
+    def set(self, key: str, value: bytes) -> None:
+        """Keep bytes under a key, or raise."""
+        if not self._backend.set(key, value):
+            raise CacheError("it has no room")
 
-    def delete(self, key: str) -> object:
+    def delete(self, key: str) -> None:
         """Forget a key."""
-        return self._cache.delete(key)
+        self._backend.delete(key)
 
-    def clear(self) -> object:
+    def clear(self) -> None:
         """Forget every key."""
-        if not self._cache.clear():
-            raise CacheError("some of what is cached could not be deleted")
-        return None
+        self._clear()
+
+    def clear_own(self) -> None:
+        """Forget every key."""
+        self.clear()
+
+
+class Sheltered:
+    """A shared cache, and in its stead a process's own memory for what it does not take.
+
+    Parameters
+    ----------
+    said : str
+        What the log calls the shared cache.
+    """
+
+    def __init__(self, shared: Cache, own: Cache, said: str, meter: Meter) -> None:
+        self._shared, self._own, self._said, self._meter = shared, own, said, meter
+        self._is_away, self._again_s = False, 0.0
+
+    def get(self, key: str) -> bytes | None:
+        """The bytes under a key, shared or kept here meanwhile."""
+        found = self._asked(lambda: self._shared.get(key), None)
+        return self._own.get(key) if found is None else found
+
+    def set(self, key: str, value: bytes) -> None:
+        """Share bytes under a key, or keep them here."""
+        if self._asked(lambda: self._kept(key, value), False):
+            self._own.delete(key)
+        else:
+            self._own.set(key, value)
+
+    def delete(self, key: str) -> None:
+        """Forget a key here and, if it answers, there."""
+        self._own.delete(key)
+        self._asked(lambda: self._shared.delete(key), None)
+
+    def clear(self) -> None:
+        """Forget every key; raises CacheError if the shared cache does not answer."""
+        self._own.clear()
+        try:
+            self._shared.clear()
+        except Exception as error:
+            raise CacheError(f"what {self._said} holds could not be deleted: {error}") from error
+
+    def clear_own(self) -> None:
+        """Forget what is kept here."""
+        self._own.clear()
+
+    def _kept(self, key: str, value: bytes) -> bool:
+        self._shared.set(key, value)
+        return True
+
+    def _asked(self, ask: Callable[[], T], otherwise: T) -> T:
+        """What the shared cache answers; while it is away only one question a second waits for it."""
+        if self._is_away:
+            now_s = monotonic()
+            if now_s < self._again_s:
+                return otherwise
+            self._again_s = now_s + AWAY_S
+        try:
+            answer = ask()
+        except Exception as error:  # noqa: BLE001 - whatever it is, there is a shelter
+            self._fail(error)
+            return otherwise
+        if self._is_away:
+            self._is_away = False
+            _log.warning("%s answers again: maps are shared there", self._said)
+        return answer
+
+    def _fail(self, error: Exception) -> None:
+        self._meter.count("cache", label="fault")
+        self._again_s = monotonic() + AWAY_S
+        if not self._is_away:
+            self._is_away = True
+            _log.warning("%s fails, so maps are kept in this process meanwhile: %s", self._said, error)
+
+
+def _files(folder: Path) -> Backed:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files = FileSystemCache(str(folder), threshold=FILES, default_timeout=KEPT_S)
+    except OSError as error:
+        raise ForkmapError(f"maps cannot be kept in {folder}: {error.strerror}") from error
+
+    def clear() -> None:
+        for file in folder.iterdir():  # What a process left that was killed while it wrote, too.
+            file.unlink(missing_ok=True)
+
+    return Backed(files, clear)
+
+
+def _redis(url: str, name: str) -> Backed:
+    try:
+        from redis import Redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+    except ImportError as error:
+        raise ForkmapError("maps kept in Redis need its client: pip install 'forkmap[redis]'") from error
+    times_s = {"socket_timeout": ANSWER_S, "socket_connect_timeout": ANSWER_S}
+    try:
+        client = Redis.from_url(url, **times_s, retry=Retry(NoBackoff(), 0))
+    except ValueError as error:
+        raise ForkmapError(f"{bare(url)} is no address of a Redis: {error}") from error
+    prefix = f"{name}:"
+
+    def clear() -> None:
+        for key in client.scan_iter(f"{prefix}*", count=1_000):
+            client.unlink(key)
+
+    return Backed(RedisCache(client, default_timeout=KEPT_S, key_prefix=prefix), clear)
+
+
+def _name(store: Store) -> str:
+    """What parts a store's entries from those of others at the same place, even of a copy of it."""
+    secret = b""
+    with suppress(StoreError):  # One that is only read may have none.
+        secret = store.secret()
+    file = str(store.path.resolve()) if store.path else ""
+    return blake2b(file.encode(), key=secret, digest_size=8).hexdigest()

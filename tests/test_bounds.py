@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 
-from flask import Flask
-
 from dashboard.app import Settings, _service
-from dashboard.caching import BytesCache
+from dashboard.metrics import Metrics
 from engine.builder import Ready, Request, load
 from engine.maps import BehaviourMap
 from engine.queries import Bounds
 from engine.runs import Cohort
+from tests.memory_cache import DictCache
 from tests.memory_store import NOW_NS, MemoryStore, corpus
 
 COHORT = Cohort("default", "support-agent")
@@ -25,7 +24,7 @@ def test_a_built_map_is_within_the_bounds() -> None:
 
 
 def test_the_dashboard_builds_within_its_bounds() -> None:
-    service = _service(MemoryStore(corpus()), Settings(bounds=ONE_NODE), BytesCache(Flask("forkmap"), None))
+    service = _service(MemoryStore(corpus()), Settings(bounds=ONE_NODE), DictCache(), Metrics())
     deadline = time.monotonic() + 30
     while not isinstance(answer := service.maps.get(COHORT), Ready):
         assert time.monotonic() < deadline

@@ -11,25 +11,16 @@ from typing import Any
 
 import pytest
 
-from engine import builder
+from engine import builds, shelf
 from engine.builder import Absent, Building, Failed, Maps, Ready, Request
 from engine.errors import UnknownAgentError
 from engine.runs import SECOND_NS, Cohort, Window
 from engine.store import Store
+from tests.memory_cache import DictCache
 from tests.memory_store import NOW_NS, MemoryStore, corpus
 
 AGENT = Cohort("default", "support-agent")
 STORE: Store = MemoryStore()
-
-
-class DictCache(dict[str, bytes]):
-    """The cache protocol over a dictionary."""
-
-    def set(self, key: str, value: bytes) -> None:
-        self[key] = value
-
-    def delete(self, key: str) -> None:
-        self.pop(key, None)
 
 
 class Erasing(MemoryStore):
@@ -135,8 +126,8 @@ def test_a_clock_that_is_set_back_makes_nothing_fresh_for_longer(
 def test_a_request_wakes_an_idle_worker(
     maps: Maps, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(builder, "TICK_S", 3600.0)
-    monkeypatch.setattr(builder, "WORKERS", 1)
+    monkeypatch.setattr(builds, "TICK_S", 3600.0)
+    monkeypatch.setattr(builds, "WORKERS", 1)
     workshop.gate.set()
     until(lambda: maps.get(AGENT), Ready)
     for name in ("another", "a third"):
@@ -167,14 +158,16 @@ def test_a_build_that_ends_while_a_reader_asks_is_not_built_again(workshop: Work
 
         def get(self, key: str) -> bytes | None:  # type: ignore[override]
             found = super().get(key)
-            if found is None and workshop.started and not workshop.gate.is_set():
+            if key == Request("map", AGENT).key(0) and workshop.started and not workshop.gate.is_set():
                 workshop.gate.set()
-                until(lambda: (key in self and not maker._wanted) or None, bool)
+                until(lambda: (key in self and not maker._builds._wanted) or None, bool)
             return found
 
     maker = Maps(STORE, Slow(), lambda: 7, wall_ns=clock, build=workshop)
     assert maker.get(AGENT) == Absent()
     until(lambda: bool(workshop.started) or None, bool)
+    assert maker.get(AGENT) == Absent(), "it was not there yet, so it is requested"
+    until(lambda: not maker._builds._wanted or None, bool)
     assert isinstance(maker.get(AGENT), Ready)
     assert len(workshop.started) == 1
     maker.close()
@@ -182,9 +175,9 @@ def test_a_build_that_ends_while_a_reader_asks_is_not_built_again(workshop: Work
 
 def test_only_so_many_failures_are_remembered(maps: Maps, workshop: Workshop) -> None:
     workshop.gate.set()
-    for number in range(builder.MEMO + 5):
+    for number in range(builds.FAILURES + 5):
         until(partial(maps.get, Cohort("default", "nobody", Window(number, None))), Failed)
-    assert len(maps._failed) == builder.MEMO
+    assert len(maps._builds._failed) == builds.FAILURES
 
 
 def test_two_build_at_a_time_and_one_key_only_once(maps: Maps, workshop: Workshop) -> None:
@@ -239,7 +232,7 @@ def test_an_erasure_forgets_every_value_and_deletes_the_old_entries(
     store.count = 1
     assert maps.get(AGENT) == Absent()
     until(lambda: maps.get(AGENT), Ready)
-    assert len(cache) == 1 and not old & set(cache)
+    assert len(cache) == 2 and not old & set(cache)
     maps.close()
 
 
@@ -251,17 +244,30 @@ def test_two_builders_share_one_cache(maps: Maps, workshop: Workshop, clock: Clo
     other.close()
 
 
-def test_a_key_claimed_elsewhere_is_not_built_here(workshop: Workshop, cache: DictCache) -> None:
+def test_what_another_process_builds_is_waited_for_and_built_here_if_it_never_comes(
+    workshop: Workshop, cache: DictCache
+) -> None:
+    taken = threading.Event()
+    taken.set()
+
     @contextmanager
-    def taken(key: str) -> Iterator[bool]:
-        yield False
+    def claim(key: str) -> Iterator[bool]:
+        yield not taken.is_set()
 
     workshop.gate.set()
-    maps = Maps(STORE, cache, lambda: 7, build=workshop, claim=taken)
-    assert maps.get(AGENT) == Absent()
-    until(lambda: maps.get(AGENT), Absent)
+    maps = Maps(STORE, cache, lambda: 7, build=workshop, claim=claim)
+    other = Maps(STORE, cache, lambda: 7, build=workshop)
+    asked = AGENT._replace(agent="another")
+    assert (maps.get(AGENT), maps.get(asked)) == (Absent(), Absent())
+    until(lambda: other.get(AGENT), Ready)
+    until(lambda: maps.get(AGENT), Ready)
+    assert maps.get(asked) == Building()
+    assert [request.cohort for request in workshop.started] == [AGENT]
+    taken.clear()
+    until(lambda: maps.get(asked), Ready)
     maps.close()
-    assert workshop.started == []
+    other.close()
+    assert [request.cohort for request in workshop.started] == [AGENT, asked]
 
 
 def test_a_closed_builder_answers_and_builds_nothing(workshop: Workshop, cache: DictCache) -> None:
@@ -303,7 +309,7 @@ def test_what_changes_while_it_is_built_is_built_again(maps: Maps, workshop: Wor
     maps.renew("default", "support-agent")
     maps.renew("default", "nobody asked")
     workshop.gate.set()
-    while len(workshop.started) < 2 or until(lambda: maps.get(AGENT), Ready).stale:
+    while until(lambda: maps.get(AGENT), Ready).stale or len(workshop.started) < 2:
         assert time.monotonic() < deadline
         time.sleep(0.002)
     assert [request.cohort for request in workshop.started] == [AGENT, AGENT]
@@ -323,7 +329,7 @@ def test_a_check_reads_the_cache_once_a_second_and_sees_an_erasure_at_once(clock
     ready, index = until(lambda: maps.index(AGENT), tuple)
     assert (ready, index.map) == (maps.get(AGENT), ready.value)
     cache.asked = 0
-    assert maps.index(AGENT) == (ready, index) and maps.recent(AGENT) is ready
+    assert maps.index(AGENT) == (ready, index) and maps.recent(AGENT) == ready
     assert cache.asked == 0
     store.count = 1
     assert maps.index(AGENT) is None
@@ -331,7 +337,7 @@ def test_a_check_reads_the_cache_once_a_second_and_sees_an_erasure_at_once(clock
 
 
 def test_what_is_seen_again_keeps_its_walk(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builder, "TRUSTED_S", 0.0)
+    monkeypatch.setattr(shelf, "TRUSTED_S", 0.0)
     maps = Maps(MemoryStore(corpus()), DictCache(), lambda: NOW_NS, wall_ns=clock)
     _, index = until(lambda: maps.index(AGENT), tuple)
     clock.now_ns += 301 * SECOND_NS

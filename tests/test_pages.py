@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from dashboard import app as dashboard_app
 from dashboard import urls
 from dashboard.app import Settings, create_app, find_page, show
-from dashboard.caching import BytesCache
 from dashboard.components import steps
 from dashboard.pages import behaviour as map_page
 from dashboard.pages import found
@@ -34,19 +33,10 @@ from engine.queries import Found
 from engine.runs import ALL_TIME, SECOND_NS, Cohort, Outcome, Run, Source, View, Window
 from engine.spans import Span
 from engine.store import Store
+from tests.memory_cache import DictCache
 from tests.memory_store import DAY_NS, NOW_NS, MemoryStore, corpus, make_run
 
 AGENT = "support-agent"
-
-
-class DictCache(dict[str, bytes]):
-    """The cache protocol over a dictionary."""
-
-    def set(self, key: str, value: bytes) -> None:
-        self[key] = value
-
-    def delete(self, key: str) -> None:
-        self.pop(key, None)
 
 
 def service_of(runs: list[Run]) -> Service:
@@ -574,16 +564,12 @@ def test_two_apps_live_in_one_process() -> None:
 
 
 def test_built_maps_may_be_kept_in_files(tmp_path: Path) -> None:
-    app = create_app(MemoryStore(corpus()), Settings(cache_folder=tmp_path))
+    settings = Settings(cache=str(tmp_path))
+    app = create_app(MemoryStore(corpus()), settings)
     address = built_map_url(app.server.test_client())
     assert [*tmp_path.iterdir()] != []
-    sharing = create_app(MemoryStore([]), Settings(cache_folder=tmp_path)).server.test_client()
+    sharing = create_app(MemoryStore([]), settings).server.test_client()
     assert sharing.get(address).status_code == 200
-    cache = BytesCache(app.server, tmp_path)
-    cache.set("key", b"value")
-    assert cache.get("key") == b"value"
-    cache.delete("key")
-    assert cache.get("key") is None
 
 
 def test_assets_are_found_in_a_checkout() -> None:

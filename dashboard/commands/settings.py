@@ -9,6 +9,7 @@
 ``FORKMAP_MAX_BODY_BYTES``       bytes of a request of spans, decompressed
 ``FORKMAP_MAX_SPANS``            spans of a request
 ``FORKMAP_MAX_ATTRIBUTES``       attributes kept of a span that is sent, and events
+``FORKMAP_CACHE``                where built maps are kept: ``memory``, a folder, or Redis
 ``FORKMAP_RETENTION_DAYS``       days that a server keeps runs
 ``FORKMAP_TRUSTED_PROXY``        address of the reverse proxy whose headers are believed
 ``FORKMAP_PROXY_HEADER``         header in which it names the tenant that may be read
@@ -23,7 +24,9 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import NamedTuple
 
+from dashboard import cache_place
 from dashboard.auth.visits import NO_PROXY, Proxy
+from dashboard.cache_place import MEMORY
 from engine.conventions import Evaluation
 from engine.errors import ForkmapError
 from engine.ingest.limits import LIMITS, Limits
@@ -41,6 +44,7 @@ class Settings(NamedTuple):
     limits: Limits = LIMITS
     retention_days: int | None = None
     proxy: Proxy = NO_PROXY
+    cache: str = MEMORY
 
 
 DEFAULTS = Settings()
@@ -71,7 +75,8 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
     )
     days = _count(given, "FORKMAP_RETENTION_DAYS", 1) if "FORKMAP_RETENTION_DAYS" in given else None
     reading = ReadingSettings(_run_key(given), _evaluation(given))
-    return Settings(reading, bounds, limits, days, _proxy(given))
+    cache = cache_place.parse(given.get("FORKMAP_CACHE", MEMORY))
+    return Settings(reading, bounds, limits, days, _proxy(given), cache)
 
 
 def _proxy(given: Mapping[str, str]) -> Proxy:

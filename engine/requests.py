@@ -1,0 +1,70 @@
+"""What may be asked of the builder, what it is built from, and what who asks is answered."""
+
+from __future__ import annotations
+
+import json
+from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+
+from engine import queries
+from engine.calibration import Calibration
+from engine.maps import BehaviourMap
+from engine.queries import BOUNDS, Bounds
+from engine.runs import Cohort
+from engine.store import Store
+
+LAYOUT: Final = 2
+"""Part of every key: counts up when a cached value changes shape."""
+
+T = TypeVar("T")
+What: TypeAlias = Literal["map", "calibration"]
+
+
+class Request(NamedTuple):
+    """What is to be built."""
+
+    what: What
+    cohort: Cohort
+
+    def key(self, erasures: int) -> str:
+        """The text it is cached under: the default window stays a symbol.
+
+        >>> Request("map", Cohort("default", "support-agent")).key(0)
+        'forkmap:2:0:["map", "default", "support-agent", null, null, "all"]'
+        """
+        cohort = self.cohort
+        parts = [self.what, cohort.tenant, cohort.agent, *cohort.window, cohort.view]
+        return f"forkmap:{LAYOUT}:{erasures}:{json.dumps(parts)}"
+
+
+class Ready(NamedTuple, Generic[T]):
+    """The value, when its runs were read (wall clock), and whether a newer one is on its way."""
+
+    value: T
+    built_ns: int
+    stale: bool
+
+
+class Building(NamedTuple):
+    """Requested earlier and on its way, in this process or another."""
+
+
+class Absent(NamedTuple):
+    """Nobody had asked before: it is requested now."""
+
+
+class Failed(NamedTuple):
+    """The build ended with an error: one sentence, and the error itself."""
+
+    sentence: str
+    error: Exception
+
+
+Unready: TypeAlias = Building | Absent | Failed
+Answer: TypeAlias = Ready[T] | Unready
+
+
+def load(request: Request, store: Store, now_ns: int, bounds: Bounds = BOUNDS) -> BehaviourMap | Calibration:
+    """Build what is requested from the store."""
+    if request.what == "map":
+        return queries.load_map(store, request.cohort, now_ns, bounds)
+    return queries.load_calibration(store, request.cohort, now_ns, bounds)

@@ -1,0 +1,216 @@
+"""Built values as they lie in a cache that processes may share, and unpickled in memory.
+
+A value is two entries: a stamp that says when it was built, and the pickled value under a key
+of that build. So who has it in memory reads only the stamp. All keys hold the store's count of
+erasures: what was built before one is under a key that nobody asks.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, Final, NamedTuple, Protocol
+
+from engine.requests import Request
+from engine.runs import Cohort
+from engine.walk import Index
+
+TRUSTED_S: Final = 1.0
+"""How long a check goes by what was last seen in the cache."""
+MEMO_BYTES: Final = 256 * 2**20
+"""Pickled size of the values kept unpickled, those asked for last; one at least."""
+
+_log = logging.getLogger(__name__)
+
+
+class Cache(Protocol):
+    """What is needed of a cache: bytes under text keys, kept until deleted or for want of room."""
+
+    def get(self, key: str) -> bytes | None:
+        """The bytes under a key, or None."""
+
+    def set(self, key: str, value: bytes) -> object:
+        """Keep bytes under a key."""
+
+    def delete(self, key: str) -> object:
+        """Forget a key; an unknown one is no error."""
+
+    def clear(self) -> object:
+        """Forget every key of this store; raises CacheError where some may be left."""
+
+    def clear_own(self) -> object:
+        """Forget what only this process holds: the rest is cleared by whoever erased."""
+
+
+class Place(NamedTuple):
+    """Where a build belongs: what it is of, and what counted when it began."""
+
+    request: Request
+    erasures: int
+    renewal: bytes
+
+    @property
+    def key(self) -> str:
+        """The key of the stamp."""
+        return self.request.key(self.erasures)
+
+
+@dataclass(slots=True)
+class Held:
+    """A value in memory.
+
+    Attributes
+    ----------
+    built_ns : int
+        When its runs were read, on the wall clock.
+    size : int
+        Bytes when pickled.
+    erasures : int
+        The store's count of erasures it was built under.
+    renewed : bool
+        Whether its agent was renewed since.
+    seen_s : float
+        When it was last seen in the cache, on the monotonic clock.
+    """
+
+    value: Any
+    built_ns: int
+    size: int
+    erasures: int
+    renewed: bool = False
+    seen_s: float = 0.0
+    _walk: Index | None = field(default=None, repr=False)
+
+    def walk(self) -> Index:
+        """A map's nodes, ready to be walked; kept."""
+        if self._walk is None:
+            self._walk = Index(self.value)
+        return self._walk
+
+
+class Shelf:
+    """Values of a store in a cache.
+
+    Parameters
+    ----------
+    erasures : callable
+        The store's count of erasures.
+    """
+
+    def __init__(self, cache: Cache, erasures: Callable[[], int]) -> None:
+        self._cache, self._erasures = cache, erasures
+        self._lock = threading.Lock()
+        self._memo: dict[Request, Held] = {}
+        self._memo_bytes = 0
+        self._counted = erasures()
+
+    def recent(self, request: Request) -> Held | None:
+        """What was seen within the last second, unless something was erased since; else as :meth:`get`."""
+        held = self._memo.get(request)
+        if held and held.erasures == self._erasures() and monotonic() < held.seen_s + TRUSTED_S:
+            return held
+        return self.get(request)
+
+    def get(self, request: Request) -> Held | None:
+        """What the cache holds; it is unpickled once."""
+        return self._found(self.place(request), monotonic())
+
+    def place(self, request: Request) -> Place:
+        """Where a build that begins now belongs."""
+        erasures = self._erasures()
+        if erasures != self._counted:
+            self._counted = erasures
+            self._drop()
+        renewal = self._cache.get(_renewal_key(erasures, request.cohort))
+        return Place(request, erasures, renewal or b"")
+
+    def put(self, place: Place, value: object, built_ns: int) -> None:
+        """Keep a built value instead of the one before, unless something was erased since it was begun."""
+        body = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        if self._erasures() != place.erasures:
+            return
+        key, before = place.key, self._cache.get(place.key)
+        stamp = built_ns.to_bytes(8, "big") + place.renewal
+        self._cache.set(_body_key(key, stamp), body)
+        self._cache.set(key, stamp)
+        if before is not None and before[:8] != stamp[:8]:
+            self._cache.delete(_body_key(key, before))
+        if self._erasures() != place.erasures:
+            self._cache.delete(key)
+            self._cache.delete(_body_key(key, stamp))
+            return
+        self._remember(place.request, Held(value, built_ns, len(body), place.erasures))
+
+    def renew(self, tenant: str, agent: str) -> None:
+        """Let what is built of an agent count as renewed: here at once, in other processes in a second."""
+        cohort = Cohort(tenant, agent)
+        self._cache.set(_renewal_key(self._erasures(), cohort), secrets.token_bytes(8))
+        with self._lock:
+            for request, held in self._memo.items():
+                if request.cohort[:2] == (tenant, agent):
+                    held.seen_s = 0.0
+
+    def forget(self) -> None:
+        """Delete every value of the store; raises CacheError where some may be left."""
+        self._drop()
+        self._cache.clear()
+
+    def _found(self, place: Place, now_s: float) -> Held | None:
+        """What lies at a place; its body may be gone where a newer one has just taken its place."""
+        for _ in range(2):
+            stamp = self._cache.get(place.key)
+            if stamp is None:
+                return None
+            held = self._held(place, stamp)
+            if held is not None:
+                held.renewed, held.seen_s = stamp[8:] != place.renewal, now_s
+                self._remember(place.request, held)
+                return held
+        return None
+
+    def _held(self, place: Place, stamp: bytes) -> Held | None:
+        built_ns, held = int.from_bytes(stamp[:8], "big"), self._memo.get(place.request)
+        if held is not None and (held.erasures, held.built_ns) == (place.erasures, built_ns):
+            return held
+        body = self._cache.get(_body_key(place.key, stamp))
+        return None if body is None else _unpickled(body, built_ns, place)
+
+    def _remember(self, request: Request, held: Held) -> None:
+        with self._lock:
+            self._forget(request)
+            self._memo[request] = held
+            self._memo_bytes += held.size
+            while self._memo_bytes > MEMO_BYTES and len(self._memo) > 1:
+                self._forget(next(iter(self._memo)))
+
+    def _forget(self, request: Request) -> None:
+        held = self._memo.pop(request, None)
+        if held is not None:
+            self._memo_bytes -= held.size
+
+    def _drop(self) -> None:
+        """Forget what this process holds."""
+        with self._lock:
+            self._memo, self._memo_bytes = {}, 0
+        self._cache.clear_own()
+
+
+def _renewal_key(erasures: int, cohort: Cohort) -> str:
+    return Request("map", Cohort(cohort.tenant, cohort.agent)).key(erasures) + ":renewed"
+
+
+def _body_key(key: str, stamp: bytes) -> str:
+    return f"{key}@{int.from_bytes(stamp[:8], 'big')}"
+
+
+def _unpickled(body: bytes, built_ns: int, place: Place) -> Held | None:
+    try:
+        return Held(pickle.loads(body), built_ns, len(body), place.erasures)
+    except Exception:  # noqa: BLE001 - written by another version, or damaged: it is built anew
+        _log.warning("what is cached as %s cannot be read", place.key, exc_info=True)
+        return None
