@@ -96,9 +96,10 @@ def named_step(behaviour: BehaviourMap, text: str) -> str:
     """
     kind, name = parse_signature(text.strip())
     wanted = f"{kind}:{clean_name(name)}"
+    if kind in STEP_KINDS and name.strip() and not wanted.endswith(BUCKET_TEXTS[1:]):
+        return wanted
     known = {token.signature for token in behaviour.tokens}
-    is_step = kind in STEP_KINDS and name.strip() and not wanted.endswith(BUCKET_TEXTS[1:])
-    if is_step or wanted in known:
+    if wanted in known:
         return wanted
     bare = clean_name(text)
     alike = [signature for signature in known if parse_signature(signature)[1] == bare]

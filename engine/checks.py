@@ -1,0 +1,129 @@
+"""The check before a run's next call: path from the guard, map from the cache, policies from the store.
+
+It builds nothing and never raises. Missing evidence is no evidence of failure: without a map, without
+the run, or where something goes wrong, the call is allowed.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from engine.builder import Maps
+from engine.errors import ForkmapError, UnknownStepError
+from engine.fuses import Action, Asked, ask, written
+from engine.guard import Guard
+from engine.ledger import Ledger
+from engine.live import Live
+from engine.maps import BehaviourMap
+from engine.metering import UNMETERED, Meter
+from engine.queries import named_step
+from engine.runs import SECOND_NS, Cohort
+from engine.store import Store
+
+UNKNOWN_RUN = "No span of this run has come yet, or more than can be followed: nothing is known of it."
+NO_MAP = "The map of this run's agent is not built yet: it is requested."
+FAULT = "The check failed, which the server's log tells of; nothing is stopped because of that."
+
+_log = logging.getLogger(__name__)
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """What a check says.
+
+    Attributes
+    ----------
+    reason : str
+        One sentence or two.
+    asked : Asked or None
+        What the fuses went by; None if they could not be asked.
+    map_age_s : float or None
+        How long ago the map was built.
+    as_of_ns : int or None
+        Every span acknowledged before this moment of the wall clock was known.
+    """
+
+    action: Action
+    reason: str
+    asked: Asked | None = None
+    map_age_s: float | None = None
+    as_of_ns: int | None = None
+
+
+class Checks:
+    """Answers whether runs may go on. Threads may share one.
+
+    Parameters
+    ----------
+    now_ns : callable
+        The clock that the ledger is written by.
+    meter : Meter
+        Is told of each check: its action, its seconds, its faults.
+    wall_ns : callable
+        The clock by which maps grow old.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        maps: Maps,
+        guard: Guard,
+        now_ns: Callable[[], int],
+        *,
+        meter: Meter = UNMETERED,
+        wall_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._store, self._maps, self._guard = store, maps, guard
+        self._now_ns, self._wall_ns, self._meter = now_ns, wall_ns, meter
+        self._ledger = Ledger(store, meter)
+
+    def check(self, tenant: str, run_id: str, next_step: str | None = None) -> Checked:
+        """Ask the fuses about a run, and about the step it names next: ``kind:name``, or a known name."""
+        begun_s = time.perf_counter()
+        try:
+            checked = self._check(tenant, run_id, next_step)
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong, an agent is not kept from its work
+            told = isinstance(error, ForkmapError)
+            _log.error("a check failed: %s", error, exc_info=None if told else error)
+            self._meter.count("check_faults")
+            checked = Checked("allow", FAULT)
+        self._meter.count("checks", label=checked.action)
+        self._meter.time("check_seconds", time.perf_counter() - begun_s)
+        return checked
+
+    def close(self) -> None:
+        """Write what fired into the ledger, and stop."""
+        self._ledger.close()
+
+    def _check(self, tenant: str, run_id: str, next_step: str | None) -> Checked:
+        as_of_ns = self._guard.as_of_ns or None
+        live = self._guard.live(tenant, run_id)
+        if live is None:
+            return Checked("allow", UNKNOWN_RUN, as_of_ns=as_of_ns)
+        found = self._maps.index(Cohort(tenant, live.agent))
+        if found is None:
+            return Checked("allow", NO_MAP, as_of_ns=as_of_ns)
+        ready, index = found
+        step, complaint = _named(ready.value, next_step)
+        asked = ask(index, live, self._store.policies(tenant), step)
+        self._write(tenant, live, asked)
+        age_s = max(0, self._wall_ns() - ready.built_ns) / SECOND_NS
+        return Checked(asked.action, f"{asked.reason}{complaint}", asked, age_s, as_of_ns)
+
+    def _write(self, tenant: str, live: Live, asked: Asked) -> None:
+        if asked.fired:
+            now_ns = self._now_ns()
+            self._ledger.add(tenant, [written(each, live, now_ns) for each in asked.fired])
+
+
+def _named(behaviour: BehaviourMap, text: str | None) -> tuple[str | None, str]:
+    """The signature that is named next, if one is; and what is wrong with a text that names none."""
+    if text is None:
+        return None, ""
+    try:
+        return named_step(behaviour, text), ""
+    except UnknownStepError as error:
+        return None, f" Of the next step nothing can be said: {error}."
