@@ -24,7 +24,7 @@ CAPACITY = 10_000
 """Runs that are held by default."""
 MAX_SPANS = 20_000
 """A run of more spans is not followed."""
-SPANS_A_RUN = 50
+SPANS_A_RUN = 30
 """Spans held for each run there is room for, whichever run they are of."""
 LOOK_S = 0.025
 """How often the guard looks what has changed."""
@@ -60,7 +60,7 @@ class Guard:
     meter : Meter
         Is told how many runs are held, let go or too long, and how far behind it was.
     capacity : int
-        Runs held; the least recently active go first. They hold 50 spans each in the mean at most.
+        Runs held; the least recently active go first. They hold 30 spans each in the mean at most.
     """
 
     def __init__(

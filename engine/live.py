@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from functools import lru_cache
+from itertools import chain
+from sys import intern
 
 import msgspec
-from msgspec.structs import replace
 
 from engine.conventions import Evaluation, Reading, read, session
 from engine.paths import CUT, Fold, Token, fold, path_text
 from engine.runs import READ_AS_IS, ReadingSettings, assemble, run_key
 from engine.spans import Span
+
+_SHARED = 8192
 
 
 class Live(msgspec.Struct, frozen=True):
@@ -43,18 +46,53 @@ class Live(msgspec.Struct, frozen=True):
     cut: bool
 
 
-class Known(NamedTuple):
-    """A span that was read: what it means, the session it names, and where it stands; not all it says."""
+class Known(msgspec.Struct, frozen=True, gc=False):
+    """A span that was read: where it stands, what it means for a path, and the session it names.
 
-    span: Span
+    Many are held for long, so that garbage collection had better pass them by.
+    """
+
+    trace_id: str
+    span_id: str
+    start_ns: int
+    end_ns: int | None
+    parent_id: str | None
+    scope: str
     reading: Reading
     session: tuple[int, str] | None
 
+    @property
+    def span(self) -> Span:
+        """The span without all that was read of it."""
+        times = self.start_ns, self.end_ns
+        return Span(self.trace_id, self.span_id, "", *times, self.parent_id, scope=self.scope)
+
 
 def know(span: Span, evaluation: Evaluation) -> Known:
-    """Read a span once and for all."""
-    bare = replace(span, attributes={}, resource={}, events=())
-    return Known(bare, read(span, evaluation), session(span))
+    """Read a span once and for all, and keep no more of it than that."""
+    named = session(span)
+    return Known(
+        intern(span.trace_id),
+        intern(span.span_id),
+        span.start_ns,
+        span.end_ns,
+        span.parent_id and intern(span.parent_id),
+        intern(span.scope),
+        _shared(_bare(read(span, evaluation))),
+        named and (named[0], intern(named[1])),
+    )
+
+
+def _bare(reading: Reading) -> Reading:
+    """A reading without what makes nobody's path or agent."""
+    names = reading.kind, reading.name, reading.named, reading.agent, reading.root_agent, reading.wrapper
+    return Reading(*names, service_name=reading.service_name)
+
+
+@lru_cache(_SHARED)
+def _shared(reading: Reading) -> Reading:
+    """One object for all readings that are equal: there are few among many spans."""
+    return reading
 
 
 def follow(run_id: str, known: Iterable[Known], settings: ReadingSettings = READ_AS_IS) -> Live | None:
@@ -76,25 +114,24 @@ def follow(run_id: str, known: Iterable[Known], settings: ReadingSettings = READ
     >>> live.closed, str(live.last), live.steps
     ((), 'tool:search×3-5', 3)
     """
-    traces: dict[str, list[Known]] = {}
-    for each in known:
-        traces.setdefault(each.span.trace_id, []).append(each)
-    its = [each for trace in traces.values() if _key(trace, settings) == run_id for each in trace]
+    found = {(each.trace_id, each.span_id): each for each in known}
+    traces: dict[str, list[Span]] = {}
+    for each in found.values():
+        traces.setdefault(each.trace_id, []).append(each.span)
+
+    def named(span: Span) -> tuple[int, str] | None:
+        return found[span.trace_id, span.span_id].session
+
+    def reading(span: Span) -> Reading:
+        return found[span.trace_id, span.span_id].reading
+
+    its = [trace for trace in traces.values() if run_key(trace, settings.run_key, named) == run_id]
     if not its:
         return None
-    readings = {(each.span.trace_id, each.span.span_id): each.reading for each in its}
-    spans = [each.span for each in its]
-    run = assemble(run_id, spans, reading=lambda span: readings[span.trace_id, span.span_id])
+    run = assemble(run_id, chain.from_iterable(its), reading=reading)
     folds = fold(step.signature for step in run.steps)
     *closed, _ = path_text(folds) or [""]
     last = folds[-1].token if folds else None
     return Live(
         run_id, run.agent, folds, tuple(closed), last, len(run.steps), run.last_ns, folds[-1:] == (CUT,)
     )
-
-
-def _key(trace: Iterable[Known], settings: ReadingSettings) -> str:
-    """Id of the run that a trace belongs to."""
-    named = {each.span.span_id: each.session for each in trace}
-    spans = [each.span for each in trace]
-    return run_key(spans, settings.run_key, lambda span: named[span.span_id])
