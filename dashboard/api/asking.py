@@ -14,10 +14,9 @@ from engine.runs import Cohort, Window
 AgentName: TypeAlias = Annotated[str, Meta(description="An agent's name, as the list of agents has it")]
 Moment: TypeAlias = Annotated[
     str,
-    Meta(extra_json_schema={"anyOf": [{"format": "date-time"}, {"format": "date"}]}),
+    Meta(min_length=1, extra_json_schema={"anyOf": [{"format": "date-time"}, {"format": "date"}]}),
 ]
 Limit: TypeAlias = Annotated[int, Meta(ge=1, le=1000, description="How many at most")]
-Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 
 
 class Windowed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

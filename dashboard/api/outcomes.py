@@ -19,21 +19,23 @@ from dashboard.service import Service
 from engine.conventions import OUTCOMES
 from engine.declaring import BY_API, say, signed, take_back
 from engine.errors import InputError
-from engine.ingest.outcomes import moment
+from engine.ingest.outcomes import LEAST_S, moment
 from engine.runs import Outcome
 
 _WORD = Meta(extra_json_schema={"enum": [*OUTCOMES]})
 _TIME = Meta(
-    description="RFC 3339, or a number of seconds, milli-, micro- or nanoseconds since 1970",
-    extra_json_schema={"format": "date-time"},
+    min_length=1,
+    description="RFC 3339",
+    extra_json_schema={"anyOf": [{"format": "date-time"}, {"format": "date"}]},
 )
+_NUMBER = Meta(ge=LEAST_S, description="Seconds, milli-, micro- or nanoseconds since 1970, by its size")
 
 
 class PutOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a run ended, and when that was so if it was not now."""
 
     outcome: Annotated[str, _WORD]
-    time: Annotated[str, _TIME] | int | None = None
+    time: Annotated[str, _TIME] | Annotated[int, _NUMBER] | None = None
 
 
 OPERATIONS = (
@@ -90,7 +92,14 @@ def read(asked: PutOutcome) -> tuple[Outcome, int | None]:
     word = OUTCOMES.get(asked.outcome.strip().lower())
     if word is None:
         raise InputError(f"outcome: {asked.outcome[:60]!r} is none of {', '.join(OUTCOMES)}.")
+    return Outcome[word.upper()], _time_ns(asked.time)
+
+
+def _time_ns(time: str | int | None) -> int | None:
     try:
-        return Outcome[word.upper()], moment(asked.time)
+        found = moment(time)
     except InputError as error:
         raise InputError(f"time: {error.reason}.") from None
+    if isinstance(time, str) and "-" not in time:
+        raise InputError("time: a number is written without quotes.")
+    return found

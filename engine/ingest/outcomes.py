@@ -33,7 +33,7 @@ MAX_ROW_LINES = 100
 
 _ENCODINGS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 _NUMBER = re.compile(r"\d{1,19}(\.\d+)?")
-_LEAST_S = 10**8
+LEAST_S = 10**8
 """Fewer seconds (before 1973) are no time of a run, but a date such as 20260101."""
 
 
@@ -205,7 +205,7 @@ def moment(value: Any) -> int | None:
     if not _NUMBER.fullmatch(text):
         return time_ns(text)
     whole, _, fraction = text.partition(".")
-    if 0 < int(whole) < _LEAST_S:
+    if 0 < int(whole) < LEAST_S:
         raise InputError(f"{text} is no time: a number is seconds since 1970, or milliseconds, and so on")
     scale = next((s for s in (10**9, 10**6, 10**3) if int(whole) * s < 10**19 // 2), 1)
     return time_ns(int(whole) * scale + int((fraction + "0" * 9)[:9]) * scale // 10**9)
