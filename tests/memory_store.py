@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import count
 from math import inf
 from pathlib import Path
@@ -27,14 +27,17 @@ from engine.runs import (
     Window,
     is_live,
 )
+from engine.selections import Selection
 from engine.spans import Span
 from engine.store import (
+    BATCH,
     EVERY,
     MAX_NUMBER,
     AgentSummary,
     Appended,
     Changes,
     Expired,
+    Receipt,
     Recorded,
     RunRow,
     Tally,
@@ -228,6 +231,35 @@ class MemoryStore:
 
     def erasures(self) -> int:
         return 0
+
+    def begin_erasure(self, tenant: str, selection: Selection, asked_by: str, now_ns: int) -> str:
+        raise NotImplementedError
+
+    def go_on_erasing(
+        self, tenant: str, erasure_id: str, now_ns: Callable[[], int], limit: int = BATCH
+    ) -> Iterator[None]:
+        raise NotImplementedError
+
+    def begun_erasures(self) -> list[tuple[str, str]]:
+        return []
+
+    def receipt(self, tenant: str, erasure_id: str) -> Receipt | None:
+        raise NotImplementedError
+
+    def receipts(self, tenant: str) -> list[Receipt]:
+        raise NotImplementedError
+
+    def cut_log(self) -> bool:
+        return True
+
+    def tidied(self) -> int:
+        return 0
+
+    def set_tidied(self, count: int) -> None:
+        raise NotImplementedError
+
+    def vacuum(self, now_ns: int) -> None:
+        raise NotImplementedError
 
     def change(self) -> int:
         return 0

@@ -8,7 +8,7 @@ finds what another tenant holds.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from math import inf
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
@@ -18,8 +18,11 @@ from engine.keys import Key
 from engine.paths import Paths
 from engine.rules import Rule
 from engine.runs import Cohort, Declaration, Outcome, ReadingSettings, Run, Source, Window
+from engine.selections import Selection
 from engine.spans import Span
 
+BATCH = 2_000
+"""Records that are erased in one transaction, about."""
 MAX_NUMBER = 2**63 - 1
 """Larger than the number of any line of the ledger."""
 MAX_RUNS = 20_000
@@ -40,6 +43,34 @@ class Expired(NamedTuple):
     runs: int = 0
     spans: int = 0
     outcomes: int = 0
+
+
+class Receipt(NamedTuple):
+    """What became of an erasure.
+
+    Attributes
+    ----------
+    what : str
+        What was asked for, without whose it was.
+    digest : str
+        Of what was asked for, keyed by the store's secret; in hex.
+    done_ns : int or None
+        When all of it was gone; None while it is still being erased.
+    runs, traces, spans, outcomes, firings : int
+        How much was removed, so far.
+    """
+
+    erasure_id: str
+    what: str
+    digest: str
+    asked_by: str
+    asked_ns: int
+    done_ns: int | None
+    runs: int
+    traces: int
+    spans: int
+    outcomes: int
+    firings: int
 
 
 class AgentSummary(NamedTuple):
@@ -362,6 +393,46 @@ class Store(Protocol):
 
     def erasures(self) -> int:
         """How often something was begun or ended to be erased: what was built under another count is void."""
+
+    def begin_erasure(self, tenant: str, selection: Selection, asked_by: str, now_ns: int) -> str:
+        """Write down that something is to be forgotten; from then on it will be. The id of the erasure.
+
+        Settles first. What is asked for again while it is still being erased is the same erasure.
+
+        Raises
+        ------
+        UnknownRunError
+            The tenant holds nothing of it; nothing is written down then.
+        """
+
+    def go_on_erasing(
+        self, tenant: str, erasure_id: str, now_ns: Callable[[], int], limit: int = BATCH
+    ) -> Iterator[None]:
+        """Erase what an erasure is of, a transaction of about ``limit`` records a turn, until it is done.
+
+        Who stops in between, or is killed, leaves the rest to whoever goes on; several may at once.
+        """
+
+    def begun_erasures(self) -> list[tuple[str, str]]:
+        """Tenant and id of every erasure that is not done, the oldest first."""
+
+    def receipt(self, tenant: str, erasure_id: str) -> Receipt | None:
+        """What became of an erasure of the tenant; None if it has none of this id."""
+
+    def receipts(self, tenant: str) -> list[Receipt]:
+        """What became of all erasures of the tenant, the latest first."""
+
+    def cut_log(self) -> bool:
+        """Empty the log that may still hold what was removed; False if somebody was reading from it."""
+
+    def tidied(self) -> int:
+        """The count of erasures up to which nothing is left of them in caches and the log."""
+
+    def set_tidied(self, count: int) -> None:
+        """Note that nothing is left in caches and the log of erasures up to this count."""
+
+    def vacuum(self, now_ns: int) -> None:
+        """Write the whole file anew, small and without what was removed; others cannot write meanwhile."""
 
     def change(self) -> int:
         """Number of the newest change of spans, by whichever process; 0 before the first."""

@@ -55,14 +55,15 @@ class Old(NamedTuple):
 
 def find(db: sqlite3.Connection, tenant: str, before_ns: int, limit: int) -> Old:
     """At most ``limit`` old runs and outcomes; a run with touched traces waits until it is settled."""
-    asked = {"tenant": tenant_number(db, tenant), "before_ns": before_ns}
-    runs = tuple(no for (no,) in db.execute(_RUNS, asked | {"limit": 1 + limit // ROWS}))
-    return Old(runs, unseen(db, tenant, before_ns, limit - len(runs)), is_swept(db))
+    number = tenant_number(db, tenant)
+    asked = {"tenant": number, "before_ns": before_ns, "limit": 1 + limit // ROWS}
+    runs = tuple(no for (no,) in db.execute(_RUNS, asked))
+    return Old(runs, unseen(db, number, before_ns, limit - len(runs)), is_swept(db))
 
 
-def unseen(db: sqlite3.Connection, tenant: str, before_ns: int, limit: int) -> tuple[int, ...]:
+def unseen(db: sqlite3.Connection, tenant: int | None, before_ns: int, limit: int) -> tuple[int, ...]:
     """Numbers of old outcomes of runs that were never seen; a long look, if there are many."""
-    asked = {"tenant": tenant_number(db, tenant), "before_ns": before_ns, "limit": limit}
+    asked = {"tenant": tenant, "before_ns": before_ns, "limit": limit}
     return tuple(no for (no,) in db.execute(_OUTCOMES, asked))
 
 

@@ -87,6 +87,15 @@ def _span(trace_id: str, span_id: str, kept: Body) -> Span:
     )
 
 
+def pack_text(text: str) -> bytes:
+    """A text as it lies inside what is packed, its length before it.
+
+    >>> pack_text("tool:pay")
+    b'\\xa8tool:pay'
+    """
+    return _ENCODER.encode(text)
+
+
 def pack_steps(steps: Sequence[Step], trace_ids: Iterable[str]) -> bytes:
     """A run's steps and the ids of its traces."""
     try:

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from engine.store import feeding
-from engine.store.keys import spellings, told_name, told_names, traces_told
+from engine.store.keys import spellings, told_name, traces_told
 from engine.store.writing import remove_run
 
 NOBODY = 0
@@ -29,10 +29,11 @@ _WAITING = f"SELECT no, trace_id FROM traces WHERE tenant = {NOBODY} LIMIT ?"
 _SWEEP = (
     "DELETE FROM spans WHERE (trace, span_id) IN (SELECT trace, span_id FROM spans WHERE trace = ? LIMIT ?)"
 )
+_FORGET = "DELETE FROM {} WHERE tenant = ? AND run_id = ?"
 
 
 class Taken(NamedTuple):
-    """What was taken away: every id it was known by, and how much of it there was."""
+    """What was taken away: the ids it was known by, and how much of it there was."""
 
     names: tuple[str, ...] = ()
     runs: int = 0
@@ -58,7 +59,7 @@ def take_run(db: sqlite3.Connection, no: int, mark: str) -> Taken:
         return Taken()
     tenant, run_id, agent, start_ns = row
     traces = db.execute(_TRACES, (no,)).fetchall()
-    names = told_names(run_id, [trace_id for _, trace_id in traces])
+    names = (run_id, *(trace_id for _, trace_id in traces))
     others = _take(db, [trace for trace, _ in traces], mark)
     remove_run(db, no, agent, start_ns)
     own = Taken(names, 1, len(traces))
@@ -67,10 +68,10 @@ def take_run(db: sqlite3.Connection, no: int, mark: str) -> Taken:
 
 def take_trace(db: sqlite3.Connection, no: int, mark: str) -> Taken:
     """Take a trace away that belongs to no run yet."""
-    row = db.execute("SELECT tenant, trace_id FROM traces WHERE no = ?", (no,)).fetchone()
-    tenant, names = row[0], (told_name(row[1]),)
+    tenant, *names = db.execute("SELECT tenant, trace_id FROM traces WHERE no = ?", (no,)).fetchone()
     others = _take(db, [no], mark)
-    return together(Taken(names, 0, 1), forget(db, tenant, names), _forget_former(db, tenant, others))
+    own = Taken(tuple(names), 0, 1)
+    return together(own, forget(db, tenant, names), _forget_former(db, tenant, others))
 
 
 def _take(db: sqlite3.Connection, traces: Sequence[int], mark: str) -> set[str]:
@@ -84,12 +85,12 @@ def _take(db: sqlite3.Connection, traces: Sequence[int], mark: str) -> set[str]:
 
 
 def forget(db: sqlite3.Connection, tenant: int, names: Iterable[str]) -> Taken:
-    """Remove the outcomes that were told, and the firings, of runs and traces of these ids."""
-    told = [(tenant, name) for name in dict.fromkeys(map(told_name, names))]
-    spelt = [(tenant, each) for _, name in told for each in spellings(name)]
-    outcomes = db.executemany("DELETE FROM outcomes WHERE tenant = ? AND run_id = ?", told).rowcount
-    firings = db.executemany("DELETE FROM firings WHERE tenant = ? AND run_id = ?", spelt).rowcount
-    return Taken(outcomes=max(outcomes, 0), firings=max(firings, 0))
+    """Remove the outcomes that were told of runs and traces of these ids, and the firings in them."""
+    told = {(tenant, told_name(name)): name for name in names}
+    spelt = {(tenant, each) for (_, kept), name in told.items() for each in (name, *spellings(kept))}
+    outcomes = sum(db.execute(_FORGET.format("outcomes"), each).rowcount for each in told)
+    firings = sum(db.execute(_FORGET.format("firings"), each).rowcount for each in spelt)
+    return Taken(outcomes=outcomes, firings=firings)
 
 
 def _forget_former(db: sqlite3.Connection, tenant: int, names: Iterable[str]) -> Taken:
@@ -97,7 +98,7 @@ def _forget_former(db: sqlite3.Connection, tenant: int, names: Iterable[str]) ->
     still = "SELECT 1 FROM sessions WHERE tenant = ? AND run_id = ?"
     unknown = (name for name in names if not traces_told(db, tenant, name))
     gone = [name for name in unknown if not db.execute(still, (tenant, name)).fetchone()]
-    return together(Taken(tuple(map(told_name, gone))), forget(db, tenant, gone))
+    return together(Taken(tuple(gone)), forget(db, tenant, gone))
 
 
 def is_swept(db: sqlite3.Connection) -> bool:

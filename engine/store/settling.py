@@ -204,5 +204,5 @@ def is_read_as(db: sqlite3.Connection, fingerprint: int) -> bool:
 def read_anew(db: sqlite3.Connection, fingerprint: int) -> None:
     """Mark every trace for settling, unless another process has done so."""
     if not is_read_as(db, fingerprint):
-        db.execute("UPDATE traces SET stamp = stamp + 1")
+        db.execute("UPDATE traces SET stamp = stamp + 1 WHERE tenant <> 0")
         db.execute("INSERT OR REPLACE INTO meta VALUES ('reading', ?)", (fingerprint,))

@@ -11,21 +11,23 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Concatenate, ParamSpec, TypeVar
 
-from engine.errors import BusyStoreError, UnwritableStoreError
+from engine.errors import BusyStoreError, UnknownRunError, UnwritableStoreError
 from engine.fuses import Firing, Policy
 from engine.keys import Key
 from engine.paths import Paths
 from engine.rules import Rule
 from engine.runs import READ_AS_IS, Cohort, Declaration, ReadingSettings, Run, Window
+from engine.selections import Selection
 from engine.spans import Span
 from engine.store import (
+    BATCH,
     EVERY,
     MAX_NUMBER,
     MAX_RUNS,
@@ -33,6 +35,7 @@ from engine.store import (
     Appended,
     Changes,
     Expired,
+    Receipt,
     Recorded,
     RunRow,
     Store,
@@ -41,6 +44,7 @@ from engine.store import (
     Trail,
     Wanted,
     appending,
+    erasing,
     expiring,
     feeding,
     following,
@@ -49,7 +53,9 @@ from engine.store import (
     policing,
     reading,
     ruling,
+    selecting,
     settling,
+    tidying,
 )
 from engine.store.cohort import read_paths
 from engine.store.fitting import bounded
@@ -316,6 +322,65 @@ class SQLiteStore:
         """See :meth:`engine.store.Store.erasures`."""
         return self._read(_number, "erasures") or 0
 
+    def begin_erasure(self, tenant: str, selection: Selection, asked_by: str, now_ns: int) -> str:
+        """See :meth:`engine.store.Store.begin_erasure`."""
+        self.settle(tenant)
+        asked = selecting.fitted(selection)
+        if not self._read(_is_known, tenant, asked):
+            raise UnknownRunError(f"Nothing of the {asked.what} that was named is in the store.")
+        with self._writing() as db:
+            return erasing.begin(db, given_tenant(db, tenant), asked, asked_by, now_ns)
+
+    def go_on_erasing(
+        self, tenant: str, erasure_id: str, now_ns: Callable[[], int], limit: int = BATCH
+    ) -> Iterator[None]:
+        """See :meth:`engine.store.Store.go_on_erasing`."""
+        self.settle(tenant)
+        after: int | None = 0
+        while after is not None:
+            found = self._read(erasing.next_page, tenant, erasure_id, after, 1 + limit // expiring.ROWS)
+            if found.runs:
+                with self._writing() as db:
+                    erasing.take(db, tenant, erasure_id, found, limit)
+            after = found.after
+            yield
+        is_done = False
+        while not is_done:
+            with self._writing() as db:
+                is_done = erasing.finish(db, tenant, erasure_id, now_ns(), limit)
+            yield
+
+    def begun_erasures(self) -> list[tuple[str, str]]:
+        """See :meth:`engine.store.Store.begun_erasures`."""
+        return self._read(erasing.begun)
+
+    def receipt(self, tenant: str, erasure_id: str) -> Receipt | None:
+        """See :meth:`engine.store.Store.receipt`."""
+        return self._read(erasing.receipt, tenant, erasure_id)
+
+    def receipts(self, tenant: str) -> list[Receipt]:
+        """See :meth:`engine.store.Store.receipts`."""
+        return self._read(erasing.receipts, tenant)
+
+    def cut_log(self) -> bool:
+        """See :meth:`engine.store.Store.cut_log`."""
+        with self._alone() as db:
+            return tidying.cut_log(db)
+
+    def tidied(self) -> int:
+        """See :meth:`engine.store.Store.tidied`."""
+        return self._read(_number, "tidied") or 0
+
+    def set_tidied(self, count: int) -> None:
+        """See :meth:`engine.store.Store.set_tidied`."""
+        with self._writing() as db:
+            tidying.note(db, "tidied", count)
+
+    def vacuum(self, now_ns: int) -> None:
+        """See :meth:`engine.store.Store.vacuum`."""
+        with self._alone() as db:
+            tidying.vacuum(db, now_ns)
+
     def change(self) -> int:
         """See :meth:`engine.store.Store.change`."""
         return self._read(feeding.latest)
@@ -339,7 +404,7 @@ class SQLiteStore:
     def set_clock(self, now_ns: int) -> None:
         """See :meth:`engine.store.Store.set_clock`."""
         with self._writing() as db:
-            db.execute("INSERT OR REPLACE INTO meta VALUES ('clock_ns', ?)", (bounded(now_ns),))
+            tidying.note(db, "clock_ns", bounded(now_ns))
 
     def close(self) -> None:
         """See :meth:`engine.store.Store.close`."""
@@ -352,6 +417,16 @@ class SQLiteStore:
         """Ask within one snapshot."""
         with self._transaction(_snapshot) as db:
             return ask(db, *args, **kwargs)
+
+    @contextmanager
+    def _alone(self) -> Iterator[sqlite3.Connection]:
+        """A new connection outside any transaction."""
+        if self.read_only:
+            raise UnwritableStoreError(f"{self.path} is read-only")
+        with opening.told(self.path):
+            opening.check_same(self.path, self._file)
+            with closing(opening.connect(self.path, read_only=False, patience_s=self.patience_s)) as db:
+                yield db
 
     def _connection(self) -> sqlite3.Connection:
         """One that is idle, else a new one; threads may ask at once."""
@@ -410,6 +485,10 @@ def _read_batch(
     if number is None:
         return None
     return settling.read_batch(db, number, reading_settings, after, up_to)
+
+
+def _is_known(db: sqlite3.Connection, tenant: str, asked: Selection) -> bool:
+    return selecting.is_known(db, tenant_number(db, tenant), asked)
 
 
 def _number(db: sqlite3.Connection, name: str) -> int | None:

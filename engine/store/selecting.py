@@ -1,0 +1,130 @@
+"""Finding what is to be erased: the runs that a selection is of, a page at a time."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import NamedTuple
+
+from engine.conventions.values import text
+from engine.paths import identifier
+from engine.selections import Before, ByAttribute, ByRun, ByTicket, Selection
+from engine.spans import Span
+from engine.store.expiring import unseen
+from engine.store.fitting import bounded, plain
+from engine.store.keys import spellings, told_name
+from engine.store.packing import unpack_span
+
+PAGE = 1_000
+"""Runs that are looked through at a time, to see whether there is anything."""
+
+_IN_NAMES = "IN (SELECT value FROM json_each(:names))"
+_NAMED = f"""
+SELECT no FROM runs WHERE tenant = :tenant AND run_id {_IN_NAMES}
+UNION SELECT run FROM traces WHERE tenant = :tenant AND trace_id {_IN_NAMES}
+UNION SELECT t.run FROM sessions s JOIN traces t ON t.no = s.trace
+      WHERE s.tenant = :tenant AND s.run_id {_IN_NAMES}"""
+_LOOSE = f"""
+SELECT no FROM traces WHERE run IS NULL AND tenant = :tenant AND (
+    trace_id {_IN_NAMES} OR no IN (
+        SELECT trace FROM sessions WHERE tenant = :tenant AND run_id {_IN_NAMES}))"""
+_TICKET = "SELECT no FROM runs WHERE tenant = :tenant AND ticket = :ticket"
+_OLD = """
+SELECT r.no FROM agents a JOIN runs r INDEXED BY runs_by_start ON r.agent = a.no
+WHERE a.tenant = :tenant AND r.start_ns < :before_ns AND r.last_ns < :before_ns"""
+_PAGE = "SELECT no, run_id FROM runs WHERE no IN ({}) AND no > :after ORDER BY no LIMIT :limit"
+
+_LAST = "SELECT max(no) FROM (SELECT no FROM runs WHERE no > ? ORDER BY no LIMIT ?)"
+_HAVING = """
+SELECT r.no, r.run_id, t.trace_id, s.span_id, s.body
+FROM runs r CROSS JOIN traces t ON t.run = r.no CROSS JOIN spans s ON s.trace = t.no
+WHERE r.no > ? AND r.no <= ? AND r.tenant = ? AND instr(s.body, ?) ORDER BY r.no"""
+"""Spans that hold a name; whether it is an attribute's, and with which value, is seen once they are read."""
+
+_TOLD = f"SELECT 1 FROM {{}} WHERE tenant = :tenant AND run_id {_IN_NAMES}"
+
+
+class Found(NamedTuple):
+    """A page of runs to be erased, number and id; and the number to look on from, None if it was the last."""
+
+    runs: tuple[tuple[int, str], ...]
+    after: int | None
+
+
+def fitted(selection: Selection) -> Selection:
+    """What is asked for in the form that the store keeps it.
+
+    >>> fitted(ByTicket(" T-7 ")), fitted(ByAttribute("user.id", '"417"'))
+    (ByTicket(ticket='T-7'), ByAttribute(name='user.id', value='417'))
+    """
+    match selection:
+        case ByRun(run_id):
+            return ByRun(identifier(plain(run_id)))
+        case ByTicket(ticket):
+            return ByTicket(identifier(plain(ticket.strip())))
+        case ByAttribute(name, value):
+            return ByAttribute(plain(name), plain(text(value) or ""))
+        case Before(time_ns):
+            return Before(bounded(time_ns))
+
+
+def is_known(db: sqlite3.Connection, tenant: int | None, selection: Selection) -> bool:
+    """Whether anything of what is asked for is in the store."""
+    after: int | None = 0
+    while tenant is not None and after is not None:
+        found = find(db, tenant, selection, after, PAGE)
+        if found.runs:
+            return True
+        after = found.after
+    match selection:
+        case ByRun(name):
+            asked = _names(tenant, name)
+            queries = _LOOSE, _TOLD.format("outcomes"), _TOLD.format("firings")
+            return any(db.execute(query, asked).fetchone() for query in queries)
+        case Before(time_ns):
+            return bool(unseen(db, tenant, time_ns, 1))
+    return False
+
+
+def find(db: sqlite3.Connection, tenant: int, selection: Selection, after: int, limit: int) -> Found:
+    """The next at most ``limit`` runs to be erased, by number; of attributes, of the next so many runs."""
+    asked = {"tenant": tenant, "after": after, "limit": limit}
+    match selection:
+        case ByAttribute():
+            return _having(db, tenant, selection, after, limit)
+        case ByRun(name):
+            rows = db.execute(_PAGE.format(_NAMED), asked | _names(tenant, name))
+        case ByTicket(ticket):
+            rows = db.execute(_PAGE.format(_TICKET), asked | {"ticket": ticket})
+        case Before(time_ns):
+            rows = db.execute(_PAGE.format(_OLD), asked | {"before_ns": time_ns})
+    found = tuple(rows.fetchall())
+    return Found(found, found[-1][0] if len(found) == limit else None)
+
+
+def loose(db: sqlite3.Connection, tenant: int, selection: ByRun) -> list[int]:
+    """Numbers of traces that belong to no run yet, and name the id."""
+    return [no for (no,) in db.execute(_LOOSE, _names(tenant, selection.run_id))]
+
+
+def _names(tenant: int | None, name: str) -> dict[str, object]:
+    return {"tenant": tenant, "names": json.dumps((name, *spellings(told_name(name))))}
+
+
+def _having(db: sqlite3.Connection, tenant: int, wanted: ByAttribute, after: int, limit: int) -> Found:
+    (last,) = db.execute(_LAST, (after, limit)).fetchone()
+    found = {
+        no: run_id
+        for no, run_id, *span in db.execute(_HAVING, (after, last, tenant, wanted.name.encode()))
+        if _has(unpack_span(*span), wanted)
+    }
+    return Found(tuple(found.items()), last)
+
+
+def _has(span: Span, wanted: ByAttribute) -> bool:
+    places = span.attributes, span.resource, *(event.attributes for event in span.events)
+    return bool(wanted.value) and any(_said(place.get(wanted.name)) == wanted.value for place in places)
+
+
+def _said(value: object) -> str | None:
+    return str(value).lower() if isinstance(value, bool) else text(value)
