@@ -30,8 +30,10 @@ from dashboard.metrics import Metrics
 from dashboard.pages import behaviour, calibration, found, home, rules, run
 from dashboard.service import Page, Service
 from engine.builder import TTL_S, Cache, Maps, load
+from engine.checks import Checks
 from engine.claims import claimed
 from engine.errors import ForkmapError
+from engine.guard import Guard
 from engine.ingest.limits import LIMITS, Limits
 from engine.keys import ANYONE, DEFAULT_TENANT
 from engine.queries import BOUNDS, Bounds
@@ -97,6 +99,8 @@ CONNECTIONS = 2_000
 """Connections held at once: an exporter keeps its own open."""
 IDLE_S = 60
 """How long a connection that says nothing is kept."""
+CHECKS = "forkmap.checks"
+"""Where the server keeps what must run while it serves."""
 RECEIVED_BYTES = 1 << 17
 """Bytes read of a connection at a time: a usual batch of spans in one piece."""
 _log = logging.getLogger(__name__)
@@ -136,7 +140,7 @@ def create_app(
     door = Gate(keys or KeyCheck(store), ANYONE._replace(tenant=settings.tenant), settings.proxy)
     door.guard(server)
     cache = open_cache(settings.cache, store, meter)
-    service = _service(store, settings, cache, meter)
+    service = _service(server, store, settings, cache, meter)
     app.layout = shell()
     ids_of_pages: Any = html.Div([shell(), behaviour.skeleton(), run.skeleton()])
     app.validation_layout = ids_of_pages
@@ -156,7 +160,7 @@ def assets() -> Path:
     return next(folder for folder in (here / "assets", here.parent / "assets") if folder.is_dir())
 
 
-def _service(store: Store, settings: Settings, cache: Cache, meter: Metrics) -> Service:
+def _service(server: Flask, store: Store, settings: Settings, cache: Cache, meter: Metrics) -> Service:
     stands_ns = store.clock_ns()
     now_ns = settings.now_ns or (time.time_ns if stands_ns is None else lambda: stands_ns)
     build = partial(load, bounds=settings.bounds)
@@ -164,8 +168,12 @@ def _service(store: Store, settings: Settings, cache: Cache, meter: Metrics) -> 
         store, cache, now_ns, ttl_s=settings.ttl_s, build=build, claim=claimed(store.path), meter=meter
     )
     atexit.register(maps.close)
+    checks = Checks(store, maps, Guard(store, time.time_ns, meter=meter), now_ns, meter=meter)
+    server.extensions[CHECKS] = checks
     frozen, limits = stands_ns is not None, settings.limits
-    return Service(store, maps, now_ns, gate.caller, frozen=frozen, limits=limits, meter=meter)
+    return Service(
+        store, maps, now_ns, gate.caller, frozen=frozen, limits=limits, meter=meter, check=checks.check
+    )
 
 
 def _register(app: Dash, service: Service) -> None:
@@ -222,15 +230,16 @@ def serve(app: Dash, listener: socket, limits: Limits = LIMITS) -> None:
     gc.collect()
     gc.freeze()  # What is loaded by now stays: looking at it again and again costs a fifth of the intake.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # A request that waits is no event.
-    listen(
-        app.server,
-        sockets=[listener],
-        threads=THREADS,
-        connection_limit=CONNECTIONS,
-        channel_timeout=IDLE_S,
-        asyncore_use_poll=True,  # select() knows no file past the 1,024th.
-        recv_bytes=RECEIVED_BYTES,
-        max_request_body_size=max(limits.max_body_bytes, callbacks.MAX_BYTES) + 1,
-        clear_untrusted_proxy_headers=False,  # The gate knows whom to believe, and needs to see them all.
-        _quiet=True,
-    )
+    with app.server.extensions[CHECKS].running():
+        listen(
+            app.server,
+            sockets=[listener],
+            threads=THREADS,
+            connection_limit=CONNECTIONS,
+            channel_timeout=IDLE_S,
+            asyncore_use_poll=True,  # select() knows no file past the 1,024th.
+            recv_bytes=RECEIVED_BYTES,
+            max_request_body_size=max(limits.max_body_bytes, callbacks.MAX_BYTES) + 1,
+            clear_untrusted_proxy_headers=False,  # The gate knows whom to believe, and needs to see them all.
+            _quiet=True,
+        )

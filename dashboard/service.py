@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from dash.development.base_component import Component
 
 from engine.builder import Maps
+from engine.checks import Checked, nothing_known
 from engine.ingest.limits import LIMITS, Limits
 from engine.keys import ANYONE, Caller
 from engine.metering import UNMETERED, Meter
 from engine.store import Store
+
+Check: TypeAlias = Callable[[str, str, str | None], Checked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class Service:
         How much one request of spans may bring.
     meter : Meter
         Told what is counted.
+    check : callable
+        ``(tenant, run id, next step or None)`` to whether the run may go on.
     """
 
     store: Store
@@ -38,6 +43,7 @@ class Service:
     frozen: bool = False
     limits: Limits = LIMITS
     meter: Meter = UNMETERED
+    check: Check = nothing_known
 
     @property
     def tenant(self) -> str:

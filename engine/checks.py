@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
@@ -53,6 +54,15 @@ class Checked(msgspec.Struct, frozen=True):
     as_of_ns: int | None = None
 
 
+def nothing_known(tenant: str, run_id: str, next_step: str | None = None) -> Checked:
+    """What is answered where no run is followed.
+
+    >>> nothing_known("default", "r").action
+    'allow'
+    """
+    return Checked("allow", UNKNOWN_RUN)
+
+
 class Checks:
     """Answers whether runs may go on. Threads may share one.
 
@@ -94,8 +104,18 @@ class Checks:
         self._meter.time("check_seconds", time.perf_counter() - begun_s)
         return checked
 
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Follow the runs in flight meanwhile, instead of looking at each question."""
+        self._guard.start()
+        try:
+            yield
+        finally:
+            self.close()
+
     def close(self) -> None:
-        """Write what fired into the ledger, and stop."""
+        """Follow no longer, and write what fired into the ledger."""
+        self._guard.close()
         self._ledger.close()
 
     def _check(self, tenant: str, run_id: str, next_step: str | None) -> Checked:

@@ -25,6 +25,7 @@ from engine.fuses import Firing, Policy
 from engine.keys import Key, Role, mint
 from engine.rules import Rule
 from engine.runs import ALL_TIME, Cohort, Declaration, Outcome
+from engine.selections import ByRun
 from engine.spans import Span
 from engine.store import Store
 from engine.store.sqlite import open_store
@@ -66,12 +67,13 @@ def plant(store: Store, tenant: str) -> None:
     store.declare(tenant, [Declaration("run-later", Outcome.SUCCESS, NOW, f"{mark}-person")])
     store.set_rules(tenant, "desk", [Rule(f"tool:{mark}-tool", Outcome.FAILURE)])
     store.settle(tenant)
-    store.set_policy(tenant, policy_of(tenant))
+    store.set_policies(tenant, [policy_of(tenant), policy_of(tenant, "odds")])
     store.add_firings(tenant, [firing_of(tenant)])
+    store.begin_erasure(tenant, ByRun("run-later"), mark, NOW)
 
 
-def policy_of(tenant: str) -> Policy:
-    return Policy(name=planted(tenant), agent=planted(tenant), min_success_odds=0.5, action="warn")
+def policy_of(tenant: str, name: str = "") -> Policy:
+    return Policy(name=name or planted(tenant), agent=planted(tenant), min_success_odds=0.5, action="warn")
 
 
 def firing_of(tenant: str) -> Firing:
@@ -83,6 +85,12 @@ def firing_of(tenant: str) -> Firing:
 
 KEY_IDS = {"ours": "0a0a0a0a0a0a", "theirs": "0b0b0b0b0b0b"}
 Ask = Callable[[Store, str], object]
+
+
+def erasures(store: Store) -> list[str]:
+    """Ids of the erasures of both tenants."""
+    return [receipt.erasure_id for tenant in KEY_IDS for receipt in store.receipts(tenant)]
+
 
 READS: dict[str, Ask] = {
     "agents": lambda store, tenant: store.agents(tenant, ALL_TIME, NOW),
@@ -100,6 +108,10 @@ READS: dict[str, Ask] = {
     "policies": lambda store, tenant: store.policies(tenant),
     "firings": lambda store, tenant: store.firings(tenant, NOW),
     "tally": lambda store, tenant: store.tally(tenant, NOW),
+    "receipts": lambda store, tenant: store.receipts(tenant),
+    "receipt": lambda store, tenant: [
+        *filter(None, (store.receipt(tenant, each) for each in erasures(store)))
+    ],
 }
 """What is asked by one's own tenant; each finds something planted."""
 
@@ -119,6 +131,10 @@ WRITES: dict[str, Ask] = {
     "set_policies": lambda store, tenant: store.set_policies(tenant, []),
     "remove_policy": lambda store, tenant: store.remove_policy(tenant, planted("ours")),
     "add_firings": lambda store, tenant: store.add_firings(tenant, [firing_of("ours")]),
+    "begin_erasure": lambda store, tenant: store.begin_erasure(tenant, ByRun("run-1"), "", NOW),
+    "go_on_erasing": lambda store, tenant: [
+        [*store.go_on_erasing(tenant, each, lambda: NOW)] for each in erasures(store)
+    ],
 }
 """What may change one's own tenant, aimed at what the other has."""
 
@@ -133,6 +149,11 @@ OF_NOBODY = {
     "set_clock",
     "close",
     "erasures",
+    "begun_erasures",
+    "cut_log",
+    "tidied",
+    "set_tidied",
+    "vacuum",
     "change",
     "changes",
     "in_flight",
@@ -262,7 +283,7 @@ def test_no_callback_tells_anything_of_the_other(server: Server) -> None:
 
 
 ARGUMENTS = {
-    **{"run_id": "run-1", "agent": "desk", "path": "run"},
+    **{"run_id": "run-1", "agent": "desk", "path": "run", "name": "odds"},
     **{"filename": "app.css", "package_name": "dash", "fingerprinted_path": "none.js"},
 }
 """What stands for each argument of a route; a new one belongs here."""
@@ -319,6 +340,7 @@ def test_no_route_tells_anything_of_the_other(server: Server) -> None:
         told += [asked] if planted("theirs").encode() in answer.data else []
     assert {asked.partition("?")[0] for asked in told} >= {
         *("GET /api/v1/agents", "GET /api/v1/runs", "GET /api/v1/runs/run-1", "GET /api/v1/maps"),
+        *("GET /api/v1/policies", "GET /api/v1/firings"),
         "GET /api/v1/runs/run-1/verdict",
     }
 

@@ -45,6 +45,8 @@ def needed(rule: str | None, method: str) -> Role | None:
     match method, rule or "":
         case "PUT" | "DELETE", urls.API_OUTCOME:
             return Role.INGEST
+        case "POST", urls.API_CHECK:
+            return Role.INGEST
         case _, route if route in OPEN:
             return None
         case "GET" | "HEAD", route if route in PAGES | PARTS | PROGRAMS or route.startswith(urls.API):
