@@ -18,7 +18,7 @@ from urllib.request import urlopen
 import pytest
 
 from dashboard.cli import main
-from dashboard.commands import answers, importing, serving
+from dashboard.commands import answers, importing, listening
 from dashboard.commands.importing import Imported
 from engine.errors import UnwritableStoreError
 from engine.spans import Span
@@ -708,13 +708,13 @@ def test_ctrl_c_is_heeded_from_the_first_moment() -> None:
 
 
 def test_taken_ports_are_passed_over() -> None:
-    with serving.first_free() as first, serving.first_free() as second:
-        assert second.getsockname()[1] > first.getsockname()[1] >= serving.PORT
+    with listening.first_free() as first, listening.first_free() as second:
+        assert second.getsockname()[1] > first.getsockname()[1] >= listening.PORT
 
 
 def test_taken_port_that_was_asked_for_is_a_failure(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as other:
-        other.bind((serving.HOST, 0))
+        other.bind((listening.HOST, 0))
         other.listen()
         port = other.getsockname()[1]
         assert main(["serve", "--store", store, "--port", str(port)]) == 2

@@ -20,7 +20,7 @@ import pytest
 
 from dashboard.auth.checking import KeyCheck
 from dashboard.cli import main
-from dashboard.commands import serving
+from dashboard.commands import listening
 from dashboard.commands.settings import from_environment
 from engine.errors import ForkmapError, KeyRefusedError
 from engine.keys import Caller, Role, mint
@@ -195,12 +195,12 @@ def test_without_a_key_no_other_address_is_listened_at(
 @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
 def test_an_address_of_another_machine_is_told(host: str) -> None:
     with pytest.raises(ForkmapError, match=f"{host} is no address of this machine"):
-        serving.first_free(host)
+        listening.first_free(host)
 
 
 def test_both_families_of_addresses_can_be_listened_at() -> None:
     for host in ("127.0.0.1", *(["::1"] if socket.has_ipv6 else [])):
-        with serving.listening(0, host) as listener:
+        with listening.listening(0, host) as listener:
             assert listener.getsockname()[0] == host
 
 

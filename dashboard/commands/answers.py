@@ -52,7 +52,8 @@ def demo(asked: Namespace) -> int:
 def serve(asked: Namespace) -> int:
     """Serve a store."""
     with _store(asked, True, serving.PATIENCE_S, serving.SETTLING_S) as store:
-        serving.serve(store, asked.tenant, asked.now, asked.port, _settings(), asked.grpc, asked.host)
+        where = asked.port, _settings(), asked.grpc, asked.host, asked.workers
+        serving.serve(store, asked.tenant, asked.now, *where)
     return DONE
 
 

@@ -28,6 +28,8 @@ from engine.ingest import FORMATS
 from engine.ingest.scalars import iso_ns
 from engine.keys import Role
 
+MOST_WORKERS = 64
+
 
 def answer(argv: Sequence[str] | None = None) -> int:
     """Do what the arguments (of the process, if not given) ask; the exit code."""
@@ -103,6 +105,8 @@ def _serving(command: Callable[..., Parser]) -> None:
     serve.add_argument("--port", type=_port, help="serve there (default: the first free port from 8050)")
     host = "listen at this address (default: 127.0.0.1, this machine only); others need a key to be let in"
     serve.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help=host)
+    workers = "processes that answer, from 2 on with a cache they share (default: 1)"
+    serve.add_argument("--workers", type=_workers, default=1, metavar="NUMBER", help=workers)
     grpc = "take spans over gRPC too, there (default: 4317)"
     serve.add_argument("--grpc", type=_port, nargs="?", const=4317, metavar="PORT", help=grpc)
     serve.set_defaults(answer=answers.serve)
@@ -229,6 +233,12 @@ def _moment(text: str) -> int:
     if abs(time_ns) >= 2**63:
         raise argparse.ArgumentTypeError(f"{text!r} is no RFC 3339 date or time that can be used")
     return time_ns
+
+
+def _workers(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= MOST_WORKERS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {MOST_WORKERS}")
+    return int(text)
 
 
 def _port(text: str) -> int:

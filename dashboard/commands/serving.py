@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import sys
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from errno import EADDRNOTAVAIL
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from dashboard.auth.checking import KeyCheck
 from dashboard.auth.visits import is_loopback
+from dashboard.cache_place import MEMORY
+from dashboard.commands.listening import HOST, PORT, first_free, in_url, listening
 from dashboard.commands.settings import DEFAULTS, Settings
+from dashboard.commands.workers import supervise
 from engine import demo, upkeep
 from engine.errors import ForkmapError
 from engine.ingest.limits import Limits
@@ -24,22 +29,24 @@ from engine.metering import Meter
 from engine.store import Store
 from engine.store.sqlite import open_store
 
-HOST = "127.0.0.1"
+if TYPE_CHECKING:
+    from dashboard.metrics import Metrics
+
 PATIENCE_S = 5.0
 """How long who sends spans, or looks at a page, waits while others write to the store."""
 SETTLING_S = 2.0
 """How long who looks at a page waits for what has arrived to be settled; the rest is in the background."""
-PORT = 8050
-"""The port that is tried first; taken ones are passed over."""
 TENANT = "default"
 """Whose the demo's runs are."""
-_TRIED = 20
 OPEN_FILES = 65_536
 """Files and connections a server may have open: strangers' idle ones must not use them up."""
 _OPEN = (
     "and without a key anybody could read every run: make one first, with forkmap keys create --role admin"
 )
-_NOWHERE = "is no address of this machine: choose another with --host"
+_UNSHARED = (
+    "several workers need a cache that they share: set FORKMAP_CACHE to the path of a folder,"
+    " or to redis://HOST:PORT/NUMBER"
+)
 
 
 def serve(
@@ -50,6 +57,7 @@ def serve(
     settings: Settings = DEFAULTS,
     grpc_port: int | None = None,
     host: str = HOST,
+    workers: int = 1,
 ) -> None:
     """Serve the dashboard over a store until interrupted.
 
@@ -65,39 +73,116 @@ def serve(
         Where spans are taken over gRPC too; 0 is whichever the system gives.
     host : str
         The address to listen at.
+    workers : int
+        Processes that answer; from two on one more keeps the store up and takes spans over gRPC.
 
     Raises
     ------
     ForkmapError
-        The port, or every port tried, is taken; or others could reach the host, and no key was ever made.
+        The port, or every port tried, is taken; others could reach the host, and no key was ever made;
+        or several workers have no cache that they share.
     """
-    # Dash and Flask take a second to import: only who serves waits for them.
-    from dashboard import app
-    from dashboard.metrics import Metrics
-
+    if workers > 1 and settings.cache == MEMORY:
+        raise ForkmapError(_UNSHARED)
     _open_many()
     keyed = store.has_keys()
     if not (keyed or is_loopback(host)):
         raise ForkmapError(f"others can reach {host}, {_OPEN}")
     clock = None if now_ns is None else lambda: now_ns
-    limits = settings.limits
-    asked = app.Settings(tenant, clock, bounds=settings.bounds, limits=limits, proxy=settings.proxy)
+    days = settings.retention_days if now_ns is None else None
     with _until_told(), first_free(host) if port is None else listening(port, host) as listener:
-        keys = KeyCheck(store)
-        metrics = Metrics()
-        dashboard = app.create_app(store, asked, keys, metrics)
+        served = Served(store, tenant, clock, settings, listener, days, grpc_port, host)
         chosen = listener.getsockname()[1]
         if port is None and chosen != PORT:
             print(f"Port {PORT} is taken, so this is port {chosen}.", flush=True)
-        days = settings.retention_days if now_ns is None else None
-        grpc = _grpc(keys, tenant, grpc_port, limits, host, metrics)
-        with upkeep.kept_up(store, days, time.time_ns), grpc:
-            print(f"Forkmap is at http://{_in_url(host)}:{chosen}/ (Ctrl-C stops it).", flush=True)
-            if not keyed:
-                print("No key was made: it serves this machine only, and nobody signs in.", flush=True)
-            if days is not None:
-                print(f"Runs are removed {days} days after their last activity.", flush=True)
-            app.serve(dashboard, listener, limits)
+        said = [f"Forkmap is at http://{in_url(host)}:{chosen}/ (Ctrl-C stops it)."]
+        if not keyed:
+            said.append("No key was made: it serves this machine only, and nobody signs in.")
+        if days is not None:
+            said.append(f"Runs are removed {days} days after their last activity.")
+        if workers == 1:
+            _serve_here(served, said)
+        else:
+            _serve_by(served, workers, said)
+
+
+class Served(NamedTuple):
+    """What is served, and how."""
+
+    store: Store
+    tenant: str
+    clock: Callable[[], int] | None
+    settings: Settings
+    listener: socket.socket
+    retention_days: int | None
+    grpc_port: int | None
+    host: str
+
+
+def _serve_here(served: Served, said: list[str]) -> None:
+    """Do it all in this process."""
+    # Dash and Flask take a second to import: only who serves waits for them.
+    from dashboard.metrics import Metrics
+
+    keys, metrics = KeyCheck(served.store), Metrics()
+    answer = _answering(served, keys, metrics)
+    with _kept_up(served, keys, metrics):
+        print(*said, sep="\n", flush=True)
+        answer()
+
+
+def _serve_by(served: Served, count: int, said: list[str]) -> None:
+    """Have some processes answer and one keep the store up, all of them forked with everything loaded."""
+    with TemporaryDirectory(prefix="forkmap-metrics-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # Read when its client is imported.
+        from prometheus_client.multiprocess import mark_process_dead
+
+        from dashboard import app  # noqa: F401 - loaded once, for all of them
+        from dashboard.caching import open_cache
+        from dashboard.metrics import Metrics
+
+        open_cache(served.settings.cache, served.store)  # Says so once if it cannot be.
+        served.store.close()  # No connection may be open on both sides of a fork.
+
+        def answer() -> None:
+            _answering(served, KeyCheck(served.store), Metrics())()
+
+        def keep() -> None:
+            with _kept_up(served, KeyCheck(served.store), Metrics()):
+                threading.Event().wait()
+
+        print(*said, sep="\n", flush=True)
+
+        def forget(pid: int) -> None:
+            mark_process_dead(pid, folder)  # type: ignore[no-untyped-call]
+
+        supervise([*[answer] * count, keep], forget)
+
+
+def _answering(served: Served, keys: KeyCheck, metrics: Metrics) -> Callable[[], None]:
+    """Answers at the socket, until interrupted."""
+    from dashboard import app
+
+    settings = served.settings
+    asked = app.Settings(
+        served.tenant,
+        served.clock,
+        cache=settings.cache,
+        bounds=settings.bounds,
+        limits=settings.limits,
+        proxy=settings.proxy,
+    )
+    dashboard = app.create_app(served.store, asked, keys, metrics)
+    return partial(app.serve, dashboard, served.listener, settings.limits)
+
+
+@contextmanager
+def _kept_up(served: Served, keys: KeyCheck, metrics: Metrics) -> Iterator[None]:
+    """Keep the store up meanwhile, and take spans over gRPC if that is asked."""
+    limits = served.settings.limits
+    grpc = _grpc(keys, served.tenant, served.grpc_port, limits, served.host, metrics)
+    with upkeep.kept_up(served.store, served.retention_days, time.time_ns), grpc:
+        yield
 
 
 def _open_many() -> None:
@@ -127,8 +212,8 @@ def _grpc(
     from dashboard.auth.senders import Senders
 
     senders = Senders(keys, ANYONE._replace(tenant=tenant))
-    with otlp_grpc.listening(f"{_in_url(host)}:{port}", keys.store, senders.known, limits, meter) as chosen:
-        print(f"Spans are taken over gRPC at {_in_url(host)}:{chosen}.", flush=True)
+    with otlp_grpc.listening(f"{in_url(host)}:{port}", keys.store, senders.known, limits, meter) as chosen:
+        print(f"Spans are taken over gRPC at {in_url(host)}:{chosen}.", flush=True)
         yield
 
 
@@ -163,61 +248,6 @@ def load_demo(path: Path) -> None:
         finally:
             store.close()
         draft.rename(path)
-
-
-def first_free(host: str = HOST) -> socket.socket:
-    """A listening socket at the first free port from 8050.
-
-    Raises
-    ------
-    ForkmapError
-        None of the next 20 is free.
-    """
-    listening(0, host).close()  # Says so if the host is the trouble.
-    for port in range(PORT, PORT + _TRIED):
-        with suppress(ForkmapError):
-            return listening(port, host)
-    raise ForkmapError(f"ports {PORT} to {PORT + _TRIED - 1} are all taken: choose another with --port")
-
-
-def listening(port: int, host: str = HOST) -> socket.socket:
-    """A listening socket at a port; at port 0 the system chooses one.
-
-    Raises
-    ------
-    ForkmapError
-        The port is taken, or may not be used; or the host is no address of this machine.
-    """
-    family, address = _address(host, port)
-    listener = socket.socket(family)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind(address)
-        listener.listen()
-    except OSError as error:
-        listener.close()
-        if error.errno == EADDRNOTAVAIL:
-            raise ForkmapError(f"{host} {_NOWHERE}") from error
-        raise ForkmapError(f"port {port} is taken or may not be used: choose another with --port") from error
-    return listener
-
-
-def _address(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
-    """What a socket is bound to for a host's name or address."""
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    except (OSError, UnicodeError) as error:
-        raise ForkmapError(f"{host} {_NOWHERE}") from error
-    return family, address
-
-
-def _in_url(host: str) -> str:
-    """A host as a URL writes it.
-
-    >>> _in_url("::1"), _in_url("127.0.0.1")
-    ('[::1]', '127.0.0.1')
-    """
-    return f"[{host}]" if ":" in host else host
 
 
 @contextmanager
