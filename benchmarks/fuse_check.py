@@ -7,6 +7,7 @@ and computes the interval. Each call is timed by itself, with the garbage collec
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from time import perf_counter_ns
 
 import numpy as np
@@ -15,9 +16,9 @@ from benchmarks.timing import print_table
 from benchmarks.workload import SIGNATURES, Steps, steps
 from engine.columns import paths_from_columns
 from engine.fuses import MIN_SUPPORT, Policy, ask
-from engine.live import Live
+from engine.live import Live, so_far
 from engine.maps import BehaviourMap, build
-from engine.paths import Fold, Token
+from engine.paths import BUCKET_STARTS, Token
 from engine.runs import Cohort
 from engine.walk import Index
 
@@ -52,12 +53,13 @@ def columns() -> Steps:
 def flights(behaviour: BehaviourMap) -> list[Live]:
     """A run in flight at every node that lies that deep and was passed often."""
     deep = np.flatnonzero((behaviour.depth == TOKENS) & (behaviour.support >= MIN_SUPPORT))
-    return [_flight(behaviour.path(node)) for node in deep.tolist()]
+    paths = [behaviour.path(node) for node in deep.tolist()]
+    return [so_far("live", "bench", chain.from_iterable(map(_steps, path))) for path in paths]
 
 
-def _flight(path: tuple[Token, ...]) -> Live:
-    folds = tuple(Fold(token.signature, token.bucket + 1) for token in path)
-    return Live("live", "bench", folds, tuple(map(str, path[:-1])), path[-1], TOKENS, 0, False)
+def _steps(token: Token) -> list[str]:
+    """The fewest steps that make a token."""
+    return [token.signature] * BUCKET_STARTS[token.bucket]
 
 
 def each_us(call: Callable[[int], object], calls: int = CALLS) -> list[float]:

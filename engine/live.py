@@ -129,9 +129,17 @@ def follow(run_id: str, known: Iterable[Known], settings: ReadingSettings = READ
     if not its:
         return None
     run = assemble(run_id, chain.from_iterable(its), reading=reading)
-    folds = fold(step.signature for step in run.steps)
+    return so_far(run_id, run.agent, (step.signature for step in run.steps), run.last_ns)
+
+
+def so_far(run_id: str, agent: str, signatures: Iterable[str], last_ns: int = 0) -> Live:
+    """A run that took these steps so far.
+
+    >>> so_far("r", "bot", ["llm:m", "tool:s", "tool:s"]).closed
+    ('llm:m',)
+    """
+    taken = [*signatures]
+    folds = fold(taken)
     *closed, _ = path_text(folds) or [""]
     last = folds[-1].token if folds else None
-    return Live(
-        run_id, run.agent, folds, tuple(closed), last, len(run.steps), run.last_ns, folds[-1:] == (CUT,)
-    )
+    return Live(run_id, agent, folds, tuple(closed), last, len(taken), last_ns, folds[-1:] == (CUT,))

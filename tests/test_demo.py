@@ -12,13 +12,14 @@ from collections.abc import Iterator
 import pytest
 
 from engine import demo, queries
+from engine.demo.watching import POLICIES
 from engine.forks import forks, hotspots
 from engine.maps import BehaviourMap
 from engine.paths import Token
 from engine.queries import Judged
 from engine.runs import ALL_TIME, Cohort, Outcome, Source
 from engine.statistics import wilson_one
-from engine.store import Store
+from engine.store import Store, Tally
 from engine.store.sqlite import open_store
 
 LLM = Token("llm:gpt-4o", 0)
@@ -186,3 +187,13 @@ def test_call_of_another_agent_is_a_step_with_its_own_inside(store: Store) -> No
         "llm:gpt-4o",
     ]
     assert all(step.input_tokens for step in steps if step.signature.startswith("llm:"))
+
+
+def test_its_fuses_watch_in_shadow_and_some_alarms_would_have_been_false(store: Store) -> None:
+    assert store.policies("default") == POLICIES
+    assert store.tally("default", demo.NOW_NS) == [
+        Tally("doubtful", "warn", "shadow", 19, 5, 12, 0, 2),
+        Tally("hopeless", "stop", "shadow", 11, 1, 8, 0, 2),
+    ]
+    latest = store.firings("default", demo.NOW_NS, limit=1)[0].firing
+    assert (latest.run_id, latest.steps, latest.successes, latest.support) == ("live-doomed-1", 3, 4, 41)

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.fuses import QUIET, Asked, Foresight, Policy, ask, foresee
-from engine.live import Live
+from engine.live import Live, so_far
 from engine.maps import BehaviourMap, build
-from engine.paths import CUT, fold, path_text
 from engine.runs import Cohort
 from engine.statistics import wilson_one
 from engine.verdicts import Verdict, judge, judge_next
@@ -25,10 +24,7 @@ COHORT = Cohort("default", "support-agent")
 
 
 def flight(*signatures: str, agent: str = "support-agent") -> Live:
-    folds = fold(signatures)
-    texts = tuple(path_text(folds))
-    last = folds[-1].token if folds else None
-    return Live("live", agent, folds, texts[:-1], last, len(signatures), 0, folds[-1:] == (CUT,))
+    return so_far("live", agent, signatures)
 
 
 def policy(name: str = "odds", **terms: Any) -> Policy:

@@ -12,6 +12,7 @@ from random import Random
 from typing import NamedTuple
 
 from engine.demo.agents import AGENTS, Agent
+from engine.demo.watching import POLICIES, watch
 from engine.demo.writing import Job, write
 from engine.runs import SECOND_NS, Outcome
 from engine.spans import Span
@@ -45,11 +46,14 @@ def corpus() -> Corpus:
 
 
 def load(store: Store, tenant: str = "default") -> None:
-    """Write the demo corpus into a store, and give the store the corpus's clock."""
+    """Write the demo corpus into a store with the corpus's clock, and let fuses watch it in shadow."""
     spans, now_ns = corpus()
     store.append(tenant, spans)
     store.settle(tenant)
     store.set_clock(now_ns)
+    store.set_policies(tenant, POLICIES)
+    for agent in AGENTS:
+        watch(store, tenant, agent.name, now_ns)
 
 
 def _completed(agent: Agent, random: Random) -> Iterator[Job]:
