@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,9 +20,10 @@ BREAKS = "X-13"
 
 
 @contextmanager
-def scripted_model() -> Iterator[str]:
-    """Base URL of a running model."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+def scripted_model(thinks_s: float = 0.0) -> Iterator[str]:
+    """Base URL of a running model, which thinks so long before it answers."""
+    server = _Model(("127.0.0.1", 0), _Handler)
+    server.thinks_s = thinks_s
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/v1"
@@ -30,10 +32,16 @@ def scripted_model() -> Iterator[str]:
         server.server_close()
 
 
+class _Model(ThreadingHTTPServer):
+    thinks_s = 0.0
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    server: _Model
 
     def do_POST(self) -> None:
+        time.sleep(self.server.thinks_s)
         messages = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["messages"]
         turn = sum(message["role"] == "assistant" for message in messages)
         if turn < len(SCRIPT):
