@@ -138,9 +138,15 @@ def ranked(span: Span, keys: table.Keys) -> tuple[int, str] | None:
     """
     for rank, (key, _) in enumerate(keys):
         if (value := span.attributes.get(key)) is not None and (found := text(value)):
-            return rank, identifier(replace_controls(found))
+            return rank, _identifier(found)
     found = text(span.resource.get(keys[0][0]))
-    return (0, identifier(replace_controls(found))) if found else None
+    return (0, _identifier(found)) if found else None
+
+
+@lru_cache(_CACHED_NAMES)
+def _identifier(found: str) -> str:
+    """A run id or ticket as it is kept; many spans of one run name the same."""
+    return identifier(replace_controls(found))
 
 
 def is_id(name: str) -> bool:

@@ -29,13 +29,13 @@ _KEY = itemgetter(0, 1)
 
 
 class PackedSpan(NamedTuple):
-    """A span ready to be written, and the session it names."""
+    """A span ready to be written, and the session it names behind the precedence of its key."""
 
     trace_id: str
     span_id: str
     ended: bool
     body: bytes
-    session: str | None = None
+    session: tuple[int, str] | None = None
 
 
 def pack(spans: Sequence[Span]) -> list[PackedSpan]:
@@ -48,13 +48,9 @@ def pack(spans: Sequence[Span]) -> list[PackedSpan]:
 
 
 def _packed(spans: Iterable[Span]) -> list[PackedSpan]:
-    return [_packed_span(span) for span in spans]
-
-
-def _packed_span(span: Span) -> PackedSpan:
-    named = session(span)
-    key = span.trace_id, span.span_id
-    return PackedSpan(*key, span.end_ns is not None, pack_span(span), named and named[1])
+    return [
+        PackedSpan(s.trace_id, s.span_id, s.end_ns is not None, pack_span(s), session(s)) for s in spans
+    ]
 
 
 def append(db: sqlite3.Connection, tenant: int, spans: Sequence[PackedSpan]) -> Appended:
@@ -79,7 +75,7 @@ def append(db: sqlite3.Connection, tenant: int, spans: Sequence[PackedSpan]) -> 
 
 def _named(traces: dict[str, int], spans: Iterable[PackedSpan]) -> set[tuple[str, int]]:
     """The run ids that spans name, and the numbers of their traces."""
-    named = {(span.session, traces[span.trace_id]) for span in spans if span.session is not None}
+    named = {(span.session[1], traces[span.trace_id]) for span in spans if span.session is not None}
     return named | {(cut, no) for trace_id, no in traces.items() for cut in feeding.kept_cut(trace_id)}
 
 
