@@ -49,9 +49,9 @@ def post(address: str, data: bytes, **headers: str) -> Answer:
     return _ask(address, "POST", "/v1/traces", data, sent)
 
 
-def get(address: str, path: str) -> Answer:
-    """Ask for a path."""
-    return _ask(address, "GET", path, None, {})
+def get(address: str, path: str, key: str = "") -> Answer:
+    """Ask for a path, showing a key if there is one."""
+    return _ask(address, "GET", path, None, {"Authorization": f"Bearer {key}"} if key else {})
 
 
 def _ask(address: str, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> Answer:

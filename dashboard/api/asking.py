@@ -14,7 +14,7 @@ from engine.runs import Cohort, Window
 AgentName: TypeAlias = Annotated[str, Meta(description="An agent's name, as the list of agents has it")]
 Moment: TypeAlias = Annotated[
     str,
-    Meta(min_length=1, extra_json_schema={"anyOf": [{"format": "date-time"}, {"format": "date"}]}),
+    Meta(extra_json_schema={"anyOf": [{"format": "date-time"}, {"format": "date"}]}),
 ]
 Limit: TypeAlias = Annotated[int, Meta(ge=1, le=1000, description="How many at most")]
 
@@ -49,8 +49,12 @@ def window(asked: Windowed) -> Window:
     >>> window(Windowed(window="all")), window(Windowed(to="1970-01-02"))
     (Window(start_ns=0, end_ns=None), Window(start_ns=0, end_ns=86400000000000))
     """
-    said = {"window": asked.window, "from": asked.start, "to": asked.to}
-    found, complaint = urls.window({name: text for name, text in said.items() if text is not UNSET})
+    every = {"window": asked.window, "from": asked.start, "to": asked.to}
+    said = {name: text for name, text in every.items() if text is not UNSET}
+    for name, text in said.items():
+        if not text.strip():
+            raise InputError(f"{name}: blank.")
+    found, complaint = urls.window(said)
     if complaint:
         raise InputError(complaint.partition(";")[0] + ".")
     return found

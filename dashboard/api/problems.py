@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import msgspec
-from flask import Flask, Response, request
-from werkzeug.exceptions import HTTPException
+from flask import Flask, Response, current_app, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.routing import Rule
 
 from dashboard import urls
 from dashboard.api import intake
@@ -14,6 +15,7 @@ from dashboard.service import Service
 from engine.errors import InputError, StoreError, UnknownAgentError, UnknownRunError, UnknownStepError
 
 MEDIA_TYPE = "application/problem+json"
+_METHODS = ("GET", "PUT", "POST", "DELETE")
 
 
 def problem(status: int, detail: str, retry_after_s: int | None = None) -> Response:
@@ -64,12 +66,35 @@ def register(server: Flask, service: Service) -> None:
         response.headers.extend(header for header in error.get_headers() if header[0] != "Content-Type")
         return response
 
+    server.before_request(_nowhere)
     server.register_error_handler(InputError, wrong)
     server.register_error_handler(UnknownRunError, unknown)
     server.register_error_handler(UnknownAgentError, unknown)
     server.register_error_handler(UnknownStepError, unknown)
     server.register_error_handler(StoreError, unavailable)
     server.register_error_handler(HTTPException, refused)
+
+
+def _nowhere() -> None:
+    """Keep what no route of the API answers from ending as a page, which may have any address."""
+    if not request.path.startswith(urls.PROGRAMS) or _is_ours(request.url_rule):
+        return
+    if methods := [method for method in _METHODS if _is_ours(_rule(method))]:
+        raise MethodNotAllowed(methods, f"{request.method} is not for this address.")
+    raise NotFound("Nothing is at this address.")
+
+
+def _is_ours(rule: Rule | None) -> bool:
+    return rule is not None and rule.rule.startswith(urls.PROGRAMS)
+
+
+def _rule(method: str) -> Rule | None:
+    """The route that this address would have with another method."""
+    try:
+        rule, _ = current_app.url_map.bind_to_environ(request.environ).match(method=method, return_rule=True)
+    except HTTPException:
+        return None
+    return rule
 
 
 def _under_api(error: Exception, status: int, retry_after_s: int | None = None) -> Response:

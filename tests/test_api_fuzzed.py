@@ -1,0 +1,103 @@
+"""Schemathesis over the whole description of the API, against a real server: it keeps what it promises.
+
+A dictionary of ids that exist leads most requests past 404; the rest is as wild as the schemas allow, and
+wilder. What was really asked is counted, operation by operation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+import schemathesis
+from schemathesis.config import SchemathesisConfig
+from schemathesis.engine import events, from_schema
+
+from dashboard import api
+from dashboard.api import openapi
+from engine.keys import Role, mint
+from engine.store.sqlite import open_store
+from tests.exporting import get
+from tests.servers import Server
+from tests.test_tenants import NOW, plant
+
+CASES = 20
+"""Requests of each kind that are made up for an operation."""
+KNOWN: Mapping[str, list[str]] = {"path.run_id": ["run-1", "run-later"], "query.agent": ["desk"]}
+"""What stands for a parameter more often than not."""
+UNCHECKED = {
+    "allow_header_conformance": "a run's id may hold slashes: GET /runs/a/outcome reads the run a/outcome",
+    "ignored_auth": "wrong keys are soon answered with 429; that none is let in is tested elsewhere",
+}
+UNSAID = {
+    "put_outcome": "no run ended before 1970 or after 2262",
+    "put_policies": "no two policies have one name, and 30.0 is no count",
+    "put_policy": "the name of a policy is a name, and 30.0 is no count",
+}
+"""Why these refuse what their schemas allow."""
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> str:
+    """A key of a tenant in a new store."""
+    store = open_store(tmp_path / "s.sqlite", create=True)
+    plant(store, "ours")
+    made, text = mint("ours", Role.ADMIN, "", NOW)
+    store.add_key(made)
+    store.close()
+    return text
+
+
+@pytest.fixture
+def server(tmp_path: Path, key: str) -> Iterator[Server]:
+    running = Server(tmp_path / "s.sqlite")
+    yield running
+    running.stop()
+
+
+def configuration(key: str) -> SchemathesisConfig:
+    bound = {name: {"dictionary": name.partition(".")[2], "probability": 0.6} for name in KNOWN}
+    return SchemathesisConfig.from_dict(
+        {
+            "headers": {"Authorization": f"Bearer {key}"},
+            "dictionaries": {name.partition(".")[2]: {"values": values} for name, values in KNOWN.items()},
+            "parameters": bound,
+            "generation": {"max-examples": CASES, "deterministic": True, "database": "none"},
+            "checks": {name: {"enabled": False} for name in UNCHECKED},
+            "operations": [
+                {"include-operation-id": name, "checks": {"positive_data_acceptance": {"enabled": False}}}
+                for name in UNSAID
+            ],
+        }
+    )
+
+
+def test_every_operation_keeps_what_its_description_promises(server: Server, key: str) -> None:
+    for path in ("maps", "calibration"):
+        while get(server.address, f"/api/v1/{path}?agent=desk", key).status == 202:
+            pass
+    described = f"http://{server.address}/api/openapi.json"
+    schema = schemathesis.openapi.from_url(described, config=configuration(key))
+    answered: dict[str, Counter[int]] = defaultdict(Counter)
+    broken = []
+    for event in from_schema(schema).execute():
+        if isinstance(event, events.NonFatalError | events.FatalError):
+            broken.append(str(event))
+        if not isinstance(event, events.ScenarioFinished):
+            continue
+        for name, case in event.recorder.cases.items():
+            exchanged = event.recorder.interactions[name].response
+            if exchanged is not None:
+                answered[case.value.operation.label][exchanged.status_code] += 1
+            failed = [each for each in event.recorder.checks.get(name, []) if each.failure_info is not None]
+            broken += [f"{each.name}: {case.value.as_curl_command()}" for each in failed]
+    assert "\n".join(broken) == ""
+    assert {*answered} == {f"{each.method} {openapi.address(each)}" for each in api.OPERATIONS}
+    for operation in api.OPERATIONS:
+        statuses = answered[f"{operation.method} {openapi.address(operation)}"]
+        assert statuses.keys() <= {*openapi.answers(operation), 405}
+        done = sum(count for status, count in statuses.items() if status < 300)
+        assert done >= 1 and (statuses.total() >= CASES or not operation.query.__struct_fields__)
+        assert not [status for status in statuses if status >= 500]
