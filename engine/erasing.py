@@ -74,7 +74,7 @@ class Erasing:
         return LOOK_S
 
     def tidy(self) -> None:
-        """Delete what was cached before the latest erasure, and cut the store's log, if that is to be done."""
+        """Delete what was cached before the latest erasure, and empty the store's log, if not done yet."""
         count = self._store.erasures()
         if count == self._tidied:
             return

@@ -14,6 +14,7 @@
     ├── CacheError          the cache of built maps does not answer
     ├── UnknownAgentError   nobody by that name in this tenant
     ├── UnknownRunError     no such run in this tenant
+    ├── UnknownErasureError no such erasure in this store
     ├── UnknownStepError    a text that means no step
     └── KeyRefusedError     no key was shown, or one that does not work
 """
@@ -84,6 +85,10 @@ class UnknownAgentError(ForkmapError):
 
 class UnknownRunError(ForkmapError):
     """No such run is in the tenant's store."""
+
+
+class UnknownErasureError(ForkmapError):
+    """No such erasure is in the store."""
 
 
 class UnknownStepError(ForkmapError):

@@ -51,10 +51,19 @@ _IS_USED = "SELECT 1 FROM runs WHERE tenant = ? AND instr(steps, ?) LIMIT 1"
 _SELECTIONS: msgspec.json.Decoder[Selection] = msgspec.json.Decoder(Selection)
 
 
+def selector_of(selection: Selection) -> str:
+    """What is asked for as it is kept, and as its digest is taken of.
+
+    >>> selector_of(ByRun("r-1"))
+    '{"type":"run","run_id":"r-1"}'
+    """
+    return msgspec.json.encode(selection).decode()
+
+
 def begin(db: sqlite3.Connection, tenant: int, selection: Selection, asked_by: str, now_ns: int) -> str:
     """Write down what is to be erased, or find that it is already; the id of the erasure."""
-    selector = msgspec.json.encode(selection).decode()
-    digest = digests(db, tenant)(selector)
+    selector = selector_of(selection)
+    digest = digests(make_secret(db), tenant)(selector)
     again = "SELECT erasure_id FROM erasures WHERE tenant = ? AND digest = ? AND done_ns IS NULL"
     found: tuple[str] | None = db.execute(again, (tenant, digest)).fetchone()
     if found:
@@ -69,9 +78,8 @@ def begin(db: sqlite3.Connection, tenant: int, selection: Selection, asked_by: s
     return erasure_id
 
 
-def digests(db: sqlite3.Connection, tenant: int) -> Callable[[str], bytes]:
+def digests(secret: bytes, tenant: int) -> Callable[[str], bytes]:
     """What is kept of the ids of a tenant: without the store's secret nobody can try ids."""
-    secret = make_secret(db)
     return lambda name: hmac.digest(secret, f"erased\0{tenant}\0{name}".encode(), "sha256")[:DIGEST_BYTES]
 
 
@@ -136,7 +144,7 @@ def _drop_signatures(db: sqlite3.Connection, tenant: int, steps: bytes, ids: Ite
 
 def _record(db: sqlite3.Connection, erasure_id: str, tenant: int, taken: Sequence[Taken]) -> None:
     names, *counts = together(Taken(), *taken)
-    digest = digests(db, tenant)
+    digest = digests(make_secret(db), tenant)
     kept = [(erasure_id, digest(name)) for name in dict.fromkeys(map(told_name, names))]
     db.executemany("INSERT INTO erased VALUES (?, ?) ON CONFLICT DO NOTHING", kept)
     db.execute(_COUNT, (*counts, erasure_id))

@@ -122,9 +122,17 @@ def _having(db: sqlite3.Connection, tenant: int, wanted: ByAttribute, after: int
 
 
 def _has(span: Span, wanted: ByAttribute) -> bool:
+    return bool(wanted.value) and wanted.value in said(span, wanted.name)
+
+
+def said(span: Span, name: str) -> set[str]:
+    """The texts of an attribute of a span, of its resource and of its events.
+
+    >>> said(Span("t", "s", "n", 0, attributes={"user.id": 417}, resource={"user.id": "u"}), "user.id") == {
+    ...     "417", "u"}
+    True
+    """
     places = span.attributes, span.resource, *(event.attributes for event in span.events)
-    return bool(wanted.value) and any(_said(place.get(wanted.name)) == wanted.value for place in places)
-
-
-def _said(value: object) -> str | None:
-    return str(value).lower() if isinstance(value, bool) else text(value)
+    values = [place.get(name) for place in places]
+    texts = (str(value).lower() if isinstance(value, bool) else text(value) for value in values)
+    return {each for each in texts if each}

@@ -1,0 +1,419 @@
+"""What is asked to be forgotten goes, all of it and nothing else, and a receipt says so."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.erasing import Erasing, end_begun
+from engine.errors import CacheError, UnknownErasureError, UnknownRunError
+from engine.fuses import Firing
+from engine.runs import Declaration, Outcome, Source
+from engine.selections import Before, ByAttribute, ByRun, ByTicket, Selection
+from engine.spans import Event, Span
+from engine.store import Receipt
+from engine.store.doctoring import examine
+from engine.store.sqlite import SQLiteStore, open_store
+from engine.store.verifying import verify
+
+SECOND = 10**9
+NOW = 2_000_000_000 * SECOND
+TRACE = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    opened = open_store(tmp_path / "runs.sqlite", create=True)
+    assert isinstance(opened, SQLiteStore)
+    yield opened
+    opened.close()
+
+
+def call(trace: str, number: int = 0, tool: str = "search", **more: object) -> Span:
+    """A tool call of a trace, a second after the one before."""
+    named = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool}
+    attributes = named | {key.replace("__", "."): value for key, value in more.items()}
+    at = NOW + number * SECOND
+    return Span(trace, f"{trace}-{number}", "call", at, at + 1, attributes=attributes)
+
+
+def told(name: str, time_ns: int = NOW) -> Declaration:
+    return Declaration(name, Outcome.FAILURE, time_ns, "judge")
+
+
+def fired(run_id: str) -> Firing:
+    return Firing(NOW, run_id, "unknown", "odds", "warn", "enforce", None, 3, 40, 2, 0.12, f"{run_id}: no")
+
+
+def erase(store: SQLiteStore, selection: Selection, limit: int = 100) -> Receipt:
+    erasure_id = store.begin_erasure("default", selection, "ann", NOW)
+    for _ in store.go_on_erasing("default", erasure_id, lambda: NOW + 1, limit):
+        pass
+    receipt = store.receipt("default", erasure_id)
+    assert receipt is not None
+    return receipt
+
+
+def counted(receipt: Receipt) -> tuple[int, ...]:
+    """Runs, traces, spans, outcomes and firings; the erasure is done."""
+    assert receipt.done_ns == NOW + 1
+    return receipt[6:]
+
+
+TABLES = ("agents", "traces", "sessions", "spans", "outcomes", "runs", "paths", "firings")
+
+
+def rows(store: SQLiteStore, tables: tuple[str, ...] = TABLES) -> dict[str, list[tuple[object, ...]]]:
+    """Every row of every table that holds something of a run."""
+    db = sqlite3.connect(store.path)
+    found = {table: db.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall() for table in tables}
+    db.close()
+    return found
+
+
+def test_a_run_goes_with_all_that_belongs_to_it_and_nothing_else_does(store: SQLiteStore) -> None:
+    store.append("default", [call("kept", 0), call("kept", 1)])
+    store.declare("default", [told("kept")])
+    store.settle("default")
+    store.add_firings("default", [fired("kept")])
+    before = rows(store)
+    store.append("default", [call("gone", number) for number in range(3)])
+    store.declare("default", [told("gone"), told("gone", NOW + 1)])
+    store.settle("default")
+    store.add_firings("default", [fired("gone")])
+
+    assert counted(erase(store, ByRun("gone"))) == (1, 1, 3, 2, 1)
+    assert rows(store) == before
+    assert examine(store.path).findings == ()
+    with pytest.raises(UnknownRunError):
+        store.run("default", "gone")
+
+
+@pytest.mark.parametrize("name", [TRACE, "01234567-89ab-cdef-0123-456789abcdef", TRACE.upper(), "chat"])
+def test_a_run_of_several_traces_goes_by_any_of_its_names(store: SQLiteStore, name: str) -> None:
+    store.append("default", [call(TRACE, session__id="chat"), call("other", session__id="chat")])
+    store.declare("default", [told(TRACE.upper()), told("chat"), told("other")])
+    assert counted(erase(store, ByRun(name))) == (1, 2, 2, 3, 0)
+    assert not any(rows(store).values())
+
+
+def test_a_run_that_got_its_name_late_goes_by_the_name_it_had_before(store: SQLiteStore) -> None:
+    store.append("default", [call("t", 0, session__id="chat")])
+    store.declare("default", [told("chat")])
+    store.settle("default")
+    store.add_firings("default", [fired("chat")])
+    store.append("default", [call("t", 1, session__id="chat", forkmap__run__id="job")])
+    assert store.find("default", "job") == ["job"]
+
+    assert counted(erase(store, ByRun("chat"))) == (1, 1, 2, 1, 1)
+    assert not any(rows(store).values())
+
+
+def test_what_was_told_of_a_name_that_others_still_have_stays(store: SQLiteStore) -> None:
+    store.append("default", [call("t", 0, session__id="chat", forkmap__run__id="job")])
+    store.append("default", [call("u", 0, session__id="chat")])
+    store.declare("default", [told("chat")])
+    assert counted(erase(store, ByRun("job"))) == (1, 1, 1, 0, 0)
+    assert store.run("default", "chat").source is Source.DECLARED
+
+
+def test_a_name_of_256_bytes_or_more_is_found_whole_or_as_it_is_kept(store: SQLiteStore) -> None:
+    long = "s" * 300
+    store.append("default", [call("t", session__id=long)])
+    assert counted(erase(store, ByRun(long))) == (1, 1, 1, 0, 0)
+    assert not any(rows(store).values())
+
+
+def test_all_runs_of_a_ticket_go(store: SQLiteStore) -> None:
+    store.append("default", [call(each, forkmap__ticket="T-1") for each in ("a", "b")])
+    store.append("default", [call("c", forkmap__ticket="T-2")])
+    assert counted(erase(store, ByTicket("T-1"))) == (2, 2, 2, 0, 0)
+    assert store.find("default", "T-1") == []
+    assert store.find("default", "T-2") == ["c"]
+
+
+@pytest.mark.parametrize("value", ["u-7", "417", "true"])
+def test_runs_go_by_an_attribute_of_any_span_of_its_resource_or_of_an_event(
+    store: SQLiteStore, value: str
+) -> None:
+    held: object = {"417": 417, "true": True}.get(value, value)
+    store.append("default", [call("a", 0), call("a", 1, user__id=held), call("b", text="user.id u-7")])
+    store.append("default", [Span("c", "c", "n", NOW, NOW + 1, resource={"user.id": held})])
+    event = Event("said", NOW, {"user.id": held})
+    store.append("default", [Span("d", "d", "n", NOW, NOW + 1, events=(event,)), call("e", user__id="u-77")])
+    assert counted(erase(store, ByAttribute("user.id", value))) == (3, 3, 4, 0, 0)
+    assert [store.find("default", each) for each in "abcde"] == [[], ["b"], [], [], ["e"]]
+
+
+def test_runs_that_ended_before_a_moment_go_and_what_was_told_before_of_runs_never_seen(
+    store: SQLiteStore,
+) -> None:
+    store.append("default", [call("old", 0), call("old", 1), call("young", 2)])
+    store.declare(
+        "default", [told("old", NOW + 9 * SECOND), told("nobody", NOW), told("later", NOW + 3 * SECOND)]
+    )
+    assert counted(erase(store, Before(NOW + 2 * SECOND))) == (1, 1, 2, 2, 0)
+    assert store.find("default", "young") == ["young"]
+    assert [row[2] for row in rows(store)["outcomes"]] == ["later"]
+
+
+UNKNOWN = [
+    ByRun("b"),
+    ByRun(""),
+    ByTicket("T-2"),
+    ByTicket(""),
+    ByAttribute("user.id", "u-8"),
+    ByAttribute("name", "u-7"),
+    ByAttribute("user.id", ""),
+    Before(NOW),
+]
+
+
+@pytest.mark.parametrize("selection", UNKNOWN, ids=str)
+def test_what_is_not_there_is_unknown_and_nothing_is_written_down(
+    store: SQLiteStore, selection: Selection
+) -> None:
+    store.append("default", [call("a", user__id="u-7", forkmap__ticket="T-1")])
+    store.settle("default")
+    before = rows(store)
+    for tenant in ("default", "acme"):
+        with pytest.raises(UnknownRunError, match=r"Nothing of the .* that was named is in the store"):
+            store.begin_erasure(tenant, selection, "ann", NOW)
+    assert (rows(store), store.erasures(), store.receipts("default")) == (before, 0, [])
+
+
+def test_what_another_tenant_holds_is_unknown_and_stays(store: SQLiteStore) -> None:
+    for tenant in ("default", "acme"):
+        store.append(tenant, [call("a", forkmap__ticket="T-1")])
+    assert counted(erase(store, ByTicket("T-1"))) == (1, 1, 1, 0, 0)
+    assert (store.find("default", "a"), store.find("acme", "a")) == ([], ["a"])
+    (receipt,) = store.receipts("default")
+    assert store.receipt("acme", receipt.erasure_id) is None
+
+
+def test_an_outcome_of_a_run_that_was_never_seen_can_be_forgotten(store: SQLiteStore) -> None:
+    store.declare("default", [told("nobody")])
+    assert counted(erase(store, ByRun("nobody"))) == (0, 0, 0, 1, 0)
+    assert not any(rows(store).values())
+
+
+def test_names_of_agents_that_have_no_run_left_go(store: SQLiteStore) -> None:
+    store.append("default", [call("a", gen_ai__agent__name="one"), call("b", gen_ai__agent__name="two")])
+    erase(store, ByRun("a"))
+    assert [row[2] for row in rows(store)["agents"]] == ["two"]
+
+
+def test_a_signature_that_holds_the_id_goes_unless_another_run_has_it(store: SQLiteStore) -> None:
+    tools = ("search", "open run-17", "close run-17")
+    store.append("default", [call("run-17", n, tool) for n, tool in enumerate(tools)])
+    store.append("default", [call("other", 0, "close run-17"), call("other", 1, "closed")])
+    erase(store, ByRun("run-17"))
+    db = sqlite3.connect(store.path)
+    left = [name for (name,) in db.execute("SELECT signature FROM signatures ORDER BY 1")]
+    db.close()
+    assert left == ["tool:close run-17", "tool:closed", "tool:search"]
+    assert examine(store.path).findings == ()
+
+
+# --- what comes meanwhile ------------------------------------------------------------------------
+
+
+def test_spans_that_nobody_has_settled_are_known_and_go(store: SQLiteStore) -> None:
+    store.append("default", [call("t", session__id="chat")])
+    assert counted(erase(store, ByRun("chat"))) == (1, 1, 1, 0, 0)
+
+
+def test_what_comes_for_the_run_before_it_is_done_goes_too(store: SQLiteStore) -> None:
+    store.append("default", [call("t", session__id="chat")])
+    erasure_id = store.begin_erasure("default", ByRun("chat"), "", NOW)
+    turns = store.go_on_erasing("default", erasure_id, lambda: NOW, 100)
+    next(turns)
+    store.append("default", [call("late", session__id="chat"), call("t", 1), call("new", 0)])
+    store.declare("default", [told("chat", NOW + 5)])
+    for _ in turns:
+        pass
+    assert store.find("default", "chat") == []
+    assert store.find("default", "t") == ["t"], "it names no session: a trace of its own, sent afterwards"
+    assert store.find("default", "new") == ["new"]
+
+
+def test_a_run_keeps_its_selection_while_its_spans_are_swept(store: SQLiteStore) -> None:
+    """The span that says whose it is may be the first to go; what is left is not read as another's run."""
+    store.append("default", [call("t", n, **({"user__id": "u"} if n == 0 else {})) for n in range(30)])
+    erasure_id = store.begin_erasure("default", ByAttribute("user.id", "u"), "", NOW)
+    turns = store.go_on_erasing("default", erasure_id, lambda: NOW + 1, 10)
+    next(turns)
+    assert store.settle("default") == set()
+    assert store.find("default", "t") == []
+    assert len(rows(store)["spans"]) == 20
+    for _ in turns:
+        pass
+    assert not any(rows(store).values())
+
+
+def test_spans_that_are_being_folded_while_their_run_goes_bring_nothing_back(store: SQLiteStore) -> None:
+    store.append("default", [call("t", number) for number in range(5)])
+
+    class Erased(SQLiteStore):
+        def _write_batch(self, tenant: str, folded: object) -> object:  # type: ignore[override]
+            erase(store, ByRun("t"))
+            return super()._write_batch(tenant, folded)  # type: ignore[arg-type]
+
+    other = Erased(store.path)
+    assert other.settle("default") == set()
+    other.close()
+    assert not any(rows(store).values())
+
+
+# --- stopped, asked twice, gone on with ----------------------------------------------------------
+
+
+def fill(store: SQLiteStore) -> None:
+    for number in range(40):
+        for each in range(3):
+            sent = call(f"t{number}", each, session__id=f"s{number % 20}", forkmap__ticket="T-1")
+            store.append("default", [sent])
+    store.append("default", [call("kept", 0)])
+    store.declare("default", [told(f"t{number}") for number in range(40)])
+    store.settle("default")
+
+
+@pytest.mark.parametrize("turns", range(0, 18, 3))
+def test_wherever_it_is_stopped_it_is_gone_on_with_and_ends_the_same(store: SQLiteStore, turns: int) -> None:
+    fill(store)
+    erasure_id = store.begin_erasure("default", ByTicket("T-1"), "", NOW)
+    stopped = store.go_on_erasing("default", erasure_id, lambda: NOW + 1, 8)
+    for _ in range(turns):
+        next(stopped, None)
+    del stopped
+    again = open_store(store.path)
+    assert again.begun_erasures() == [("default", erasure_id)]
+    assert examine(store.path).findings == ()
+    end_begun(again, lambda: NOW + 1)
+    assert again.begun_erasures() == []
+    receipt = again.receipt("default", erasure_id)
+    again.close()
+
+    assert receipt is not None and counted(receipt) == (20, 40, 120, 40, 0)
+    assert {name: len(found) for name, found in rows(store).items() if found} == {
+        "agents": 1,
+        "traces": 1,
+        "spans": 1,
+        "runs": 1,
+        "paths": 2,
+    }
+    assert examine(store.path).findings == ()
+
+
+def test_until_it_is_written_down_nothing_happens_and_from_then_on_it_will(store: SQLiteStore) -> None:
+    fill(store)
+    before = rows(store)
+    erasure_id = store.begin_erasure("default", ByTicket("T-1"), "ann", NOW)
+    assert rows(store) == before
+    assert (store.begun_erasures(), store.erasures()) == ([("default", erasure_id)], 1)
+    assert store.begin_erasure("default", ByTicket("T-1"), "bob", NOW) == erasure_id
+    assert store.erasures() == 1
+
+
+def test_what_was_asked_for_is_known_until_it_is_done_and_then_forgotten(store: SQLiteStore) -> None:
+    fill(store)
+    erasure_id = store.begin_erasure("default", ByTicket("T-1"), "ann", NOW)
+    assert b"T-1" in bytes(str(rows(store, ("erasures",))), "utf-8")
+    end_begun(store, lambda: NOW + 1)
+    assert "T-1" not in str(rows(store, (*TABLES, "erasures", "meta")))
+    (receipt,) = store.receipts("default")
+    assert (receipt.erasure_id, receipt.what, receipt.asked_by) == (erasure_id, "ticket", "ann")
+    assert (receipt.asked_ns, receipt.done_ns, len(receipt.digest)) == (NOW, NOW + 1, 32)
+
+
+def test_two_at_once_erase_everything_once(store: SQLiteStore) -> None:
+    fill(store)
+    erasure_id = store.begin_erasure("default", ByTicket("T-1"), "", NOW)
+    other = open_store(store.path)
+    both = [each.go_on_erasing("default", erasure_id, lambda: NOW + 1, 16) for each in (store, other)]
+    while [next(each, 1) for each in both] != [1, 1]:
+        pass
+    receipt = store.receipt("default", erasure_id)
+    other.close()
+    assert receipt is not None and counted(receipt) == (20, 40, 120, 40, 0)
+
+
+# --- what was made of it -------------------------------------------------------------------------
+
+
+class Forgetting:
+    """A cache that does not answer the first times."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.failures, self.times = failures, 0
+
+    def __call__(self) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise CacheError("The cache is away")
+        self.times += 1
+
+
+def test_caches_are_emptied_once_it_is_done_and_every_process_empties_its_own(store: SQLiteStore) -> None:
+    fill(store)
+    mine, theirs = Forgetting(), Forgetting()
+    here, there = (Erasing(store, forget, lambda: NOW) for forget in (mine, theirs))
+    assert here.erase("default", ByTicket("T-1")).done_ns == NOW
+    assert (mine.times, store.tidied(), store.erasures()) == (1, 2, 2)
+    for _ in range(2):
+        here.look()
+        there.look()
+    assert (mine.times, theirs.times) == (1, 1)
+
+
+def test_a_cache_that_is_away_is_emptied_later_by_whichever_process(store: SQLiteStore) -> None:
+    fill(store)
+    away = Erasing(store, Forgetting(2), lambda: NOW)
+    assert away.erase("default", ByTicket("T-1")).done_ns == NOW
+    with pytest.raises(CacheError):
+        away.look()
+    assert store.tidied() == 0
+    forget = Forgetting()
+    Erasing(store, forget, lambda: NOW).look()
+    assert (forget.times, store.tidied()) == (1, 2)
+
+
+def test_who_waits_no_longer_is_told_so_and_it_ends_in_the_background(store: SQLiteStore) -> None:
+    fill(store)
+    erasing = Erasing(store, Forgetting(), lambda: NOW)
+    receipt = erasing.erase("default", ByTicket("T-1"), wait_s=-1)
+    assert receipt.done_ns is None
+    erasing.look()
+    done = store.receipt("default", receipt.erasure_id)
+    assert done is not None and done.done_ns == NOW
+
+
+# --- verifying -----------------------------------------------------------------------------------
+
+
+def test_an_erasure_is_verified_and_tells_what_came_back(store: SQLiteStore) -> None:
+    store.append("default", [call(TRACE, user__id="u", session__id="chat", forkmap__ticket="T-1")])
+    receipts = [erase(store, ByRun("chat"))]
+    for selection in (ByAttribute("user.id", "u"), ByTicket("T-1"), Before(NOW + SECOND)):
+        store.append("default", [call("x", user__id="u", forkmap__ticket="T-1")])
+        receipts.append(erase(store, selection))
+    found = [verify(store.path, receipt.erasure_id) for receipt in receipts]
+    assert [each.receipt for each in found] == receipts
+    assert {(each.tenant, each.back, each.is_tidied, each.is_vacuumed) for each in found} == {
+        ("default", (), False, False)
+    }
+    store.append("default", [call(TRACE, user__id="u", forkmap__ticket="T-1")])
+    store.declare("default", [told("chat")])
+    store.settle("default")
+    store.vacuum(NOW + 1)
+    again = [verify(store.path, receipt.erasure_id) for receipt in receipts]
+    assert [each.back for each in again] == [(TRACE, "chat"), ("u",), ("T-1",), ()]
+    assert {each.is_vacuumed for each in again} == {True}
+
+
+def test_an_erasure_that_is_nobody_s_cannot_be_verified(store: SQLiteStore) -> None:
+    with pytest.raises(UnknownErasureError, match="No erasure 'nothing'"):
+        verify(store.path, "nothing")
