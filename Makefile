@@ -23,7 +23,7 @@ help:
 demo: $(VENV)/use.stamp
 	@exec $(BIN)/forkmap demo $(ARGS)
 
-test: $(VENV)/develop.stamp $(VENV)/browser.stamp $(VENV)/javascript.stamp
+test: $(VENV)/develop.stamp $(VENV)/browser.stamp $(VENV)/javascript.stamp $(VENV)/redis.stamp
 	@$(BIN)/python -m pytest $(ARGS)
 
 check: $(VENV)/develop.stamp
@@ -76,6 +76,10 @@ $(SERVERS)/servers.stamp: benchmarks/servers.txt
 	@echo "Setting up $(SERVERS) for the servers measured against ..."
 	@.ci/venv $(SERVERS) $(PYTHON)
 	@$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/servers.txt
+	@touch $@
+
+$(VENV)/redis.stamp: | $(BIN)/python
+	@.ci/redis
 	@touch $@
 
 $(VENV)/browser.stamp: $(VENV)/develop.stamp
