@@ -1,0 +1,136 @@
+"""``forkmap serve --workers``: processes that answer side by side, die, are replaced, and end together."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.exporting import body, get, post, span, trace_id
+from tests.servers import made
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+
+COMMAND = [sys.executable, "-c", "import sys; from dashboard.cli import main; sys.exit(main())", "serve"]
+WORKERS = 2
+WAIT_S = 60.0
+
+
+class Workers:
+    """A server of several processes."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as chosen:
+            chosen.bind(("127.0.0.1", 0))
+            port = chosen.getsockname()[1]
+        self.address = f"127.0.0.1:{port}"
+        command = [*COMMAND, "--port", str(port), "--store", str(made(folder / "runs.sqlite"))]
+        command += ["--workers", str(WORKERS)]
+        self.log = folder / "log"
+        with self.log.open("w") as log:
+            environment = os.environ | {"FORKMAP_CACHE": str(folder / "cache")}
+            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        self.until_ready()
+
+    def until_ready(self) -> None:
+        until_s = time.monotonic() + WAIT_S
+        while True:
+            try:
+                if get(self.address, "/readyz").status == 200 and len(self.children()) == WORKERS + 1:
+                    return
+            except OSError:
+                assert time.monotonic() < until_s and self.process.poll() is None, self.log.read_text()
+            time.sleep(0.05)
+
+    def children(self) -> list[int]:
+        """Ids of the processes it has begun: those that answer, then the one that keeps the store up."""
+        pid = self.process.pid
+        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    def until_gone(self, pids: list[int]) -> None:
+        """Wait until none of these processes lives."""
+        until_s = time.monotonic() + WAIT_S
+        while any(is_alive(pid) for pid in pids):
+            assert time.monotonic() < until_s, self.log.read_text()
+            time.sleep(0.02)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs: one that ended and was not waited for is a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.fixture
+def workers(tmp_path: Path) -> Iterator[Workers]:
+    server = Workers(tmp_path)
+    yield server
+    server.process.kill()
+    server.process.wait()
+
+
+def test_each_process_answers_with_what_another_took_and_built(workers: Workers) -> None:
+    sent = [f"run-{number}" for number in range(20)]
+    assert [post(workers.address, body([span(name, 0)])).status for name in sent] == [200] * len(sent)
+    for name in sent:
+        assert get(workers.address, f"/api/v1/runs/{trace_id(name)}").status == 200
+    until_s = time.monotonic() + WAIT_S
+    statuses: list[int] = []
+    while statuses[-20:] != [200] * 20:
+        statuses.append(get(workers.address, "/api/v1/maps?agent=unknown&window=all").status)
+        assert time.monotonic() < until_s
+    counted = get(workers.address, "/metrics").body.decode()
+    assert re.findall(r"^forkmap_spans_accepted_total (.*)", counted, re.M) == ["20.0"]
+    assert re.findall(r'^forkmap_builds_total{result="ready"} (.*)', counted, re.M) == ["1.0"]
+
+
+def test_one_that_dies_is_replaced_and_the_others_answer_meanwhile(workers: Workers) -> None:
+    before = workers.children()
+    os.kill(before[0], signal.SIGKILL)
+    assert get(workers.address, "/healthz").status == 200
+    until_s = time.monotonic() + WAIT_S
+    while len(after := workers.children()) <= WORKERS or before[0] in after:
+        assert time.monotonic() < until_s
+        time.sleep(0.02)
+    assert {*before[1:]} < {*after}
+    assert f"process {before[0]} ended with -9; another takes its place" in workers.log.read_text()
+
+
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
+def test_told_to_end_all_end(workers: Workers, told: signal.Signals) -> None:
+    children = workers.children()
+    workers.process.send_signal(told)
+    assert workers.process.wait(WAIT_S) == 0
+    workers.until_gone(children)
+    assert "Traceback" not in workers.log.read_text()
+
+
+def test_killed_none_is_left(workers: Workers) -> None:
+    children = workers.children()
+    workers.process.kill()
+    workers.process.wait()
+    workers.until_gone(children)
+    with socket.socket() as again:
+        again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        again.bind(("127.0.0.1", int(workers.address.rpartition(":")[2])))
+
+
+def test_several_need_a_cache_that_they_share(tmp_path: Path) -> None:
+    command = [*COMMAND, "--workers", "2", "--store", str(made(tmp_path / "runs.sqlite"))]
+    environment = {name: value for name, value in os.environ.items() if name != "FORKMAP_CACHE"}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=WAIT_S)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == (
+        "forkmap: several workers need a cache that they share: set FORKMAP_CACHE to the path of a folder,"
+        " or to redis://HOST:PORT/NUMBER\n"
+    )
