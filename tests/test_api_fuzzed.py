@@ -6,6 +6,7 @@ wilder. What was really asked is counted, operation by operation.
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from schemathesis.engine import events, from_schema
 
 from dashboard import api
 from dashboard.api import openapi
+from dashboard.api.operations import NoQuery
 from engine.keys import Role, mint
 from engine.store.sqlite import open_store
 from tests.exporting import get
@@ -57,10 +59,11 @@ def server(tmp_path: Path, key: str) -> Iterator[Server]:
     running.stop()
 
 
-def configuration(key: str) -> SchemathesisConfig:
+def configuration(server: Server, key: str) -> SchemathesisConfig:
     bound = {name: {"dictionary": name.partition(".")[2], "probability": 0.6} for name in KNOWN}
     return SchemathesisConfig.from_dict(
         {
+            "base-url": f"http://{server.address}",
             "headers": {"Authorization": f"Bearer {key}"},
             "dictionaries": {name.partition(".")[2]: {"values": values} for name, values in KNOWN.items()},
             "parameters": bound,
@@ -78,8 +81,8 @@ def test_every_operation_keeps_what_its_description_promises(server: Server, key
     for path in ("maps", "calibration"):
         while get(server.address, f"/api/v1/{path}?agent=desk", key).status == 202:
             pass
-    described = f"http://{server.address}/api/openapi.json"
-    schema = schemathesis.openapi.from_url(described, config=configuration(key))
+    described = json.loads(get(server.address, "/api/openapi.json").body)
+    schema = schemathesis.openapi.from_dict(described, config=configuration(server, key))
     answered: dict[str, Counter[int]] = defaultdict(Counter)
     broken = []
     for event in from_schema(schema).execute():
@@ -88,16 +91,16 @@ def test_every_operation_keeps_what_its_description_promises(server: Server, key
         if not isinstance(event, events.ScenarioFinished):
             continue
         for name, case in event.recorder.cases.items():
-            exchanged = event.recorder.interactions[name].response
-            if exchanged is not None:
-                answered[case.value.operation.label][exchanged.status_code] += 1
+            asked, exchanged = case.value, event.recorder.interactions[name].response
+            if exchanged is not None and asked.method == asked.operation.method.upper():
+                answered[asked.operation.label][exchanged.status_code] += 1
             failed = [each for each in event.recorder.checks.get(name, []) if each.failure_info is not None]
-            broken += [f"{each.name}: {case.value.as_curl_command()}" for each in failed]
+            broken += [f"{each.name}: {asked.as_curl_command()}" for each in failed]
     assert "\n".join(broken) == ""
     assert {*answered} == {f"{each.method} {openapi.address(each)}" for each in api.OPERATIONS}
     for operation in api.OPERATIONS:
         statuses = answered[f"{operation.method} {openapi.address(operation)}"]
-        assert statuses.keys() <= {*openapi.answers(operation), 405}
-        done = sum(count for status, count in statuses.items() if status < 300)
-        assert done >= 1 and (statuses.total() >= CASES or not operation.query.__struct_fields__)
-        assert not [status for status in statuses if status >= 500]
+        assert statuses.keys() <= openapi.answers(operation).keys()
+        assert any(status < 300 for status in statuses)
+        if operation.body or operation.query is not NoQuery:
+            assert statuses.total() >= CASES
