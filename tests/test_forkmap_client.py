@@ -538,6 +538,19 @@ def test_asking_does_not_hold_up_the_event_loop() -> None:
     assert turns > 5
 
 
+def test_what_the_page_shows_of_the_client_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "fuses.md").read_text()
+    shown = page.partition("```python\n")[2].partition("```")[0]
+    shown = shown.replace("from forkmap_client", "from engine.forkmap_client")
+    with serving(saying(http(STOP))) as url:
+        names: dict[str, Any] = {}
+        exec(shown.replace("http://127.0.0.1:8050", url).replace("timeout_s=0.2", "timeout_s=2"), names)
+        names["fuse"].close()
+    assert capsys.readouterr().out == (
+        f"stop {STOP['reason']} refunds {FORESIGHT} None\nnot refunded: refunds\n"
+    )
+
+
 def test_one_file_is_enough(tmp_path: Path) -> None:
     copied = tmp_path / "forkmap_client.py"
     shutil.copy(forkmap_client.__file__, copied)
