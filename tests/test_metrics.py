@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -15,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from dashboard.app import create_app
 from dashboard.metrics import METRICS, Metrics
 from dashboard.urls import TRACES
+from engine.spans import Span
 from engine.store import Store
 from engine.store.sqlite import open_store
 from tests.exporting import body, span
@@ -25,7 +29,7 @@ Numbers = dict[str, float]
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(tmp_path / "runs.sqlite", create=True)
+    opened = open_store(tmp_path / "forkmap.sqlite", create=True)
     yield opened
     opened.close()
 
@@ -114,3 +118,23 @@ def test_what_the_code_tells_a_meter_is_listed_as_it_is_told() -> None:
     verbs = {"counter": "count", "histogram": "time", "gauge": "level"}
     listed = {(name, verbs[metric.kind], bool(metric.label)) for name, metric in METRICS.items()}
     assert told_to_meters() <= listed
+
+
+def test_every_metric_is_in_the_table() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    shown = re.findall(r"^\| `forkmap_(\w+)` \| (\w+) \| (\w*) ?\| (.+) \|$", page, re.M)
+    assert shown == [
+        (f"{name}_total" if metric.kind == "counter" else name, metric.kind, metric.label, metric.text)
+        for name, metric in METRICS.items()
+    ]
+
+
+def test_a_copy_made_as_the_page_says_is_a_store(store: Store, tmp_path: Path) -> None:
+    store.append("default", [Span("trace", "span", "step", 1, 2)])
+    page = (ROOT / "docs" / "operations.md").read_text()
+    said = re.search(r'^python (-c "import sqlite3.*)$', page, re.M)
+    assert said is not None
+    subprocess.run([sys.executable, *shlex.split(said[1])], cwd=tmp_path, check=True)
+    copy = open_store(tmp_path / "copy.sqlite")
+    assert copy.spans("default", "trace") == store.spans("default", "trace")
+    copy.close()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dashboard.auth.checking import KeyCheck
 from dashboard.auth.visits import is_loopback
 from dashboard.cache_place import MEMORY
+from dashboard.commands import logs
 from dashboard.commands.listening import HOST, PORT, first_free, in_url, listening
 from dashboard.commands.settings import DEFAULTS, Settings
 from dashboard.commands.workers import supervise
@@ -84,6 +85,7 @@ def serve(
     """
     if workers > 1 and settings.cache == MEMORY:
         raise ForkmapError(_UNSHARED)
+    logs.begin()
     _open_many()
     keyed = store.has_keys()
     if not (keyed or is_loopback(host)):
