@@ -71,6 +71,17 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+def is_free(port: int) -> bool:
+    """Whether nobody listens at a port."""
+    with socket.socket() as again:
+        again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            again.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
 @pytest.fixture
 def workers(tmp_path: Path) -> Iterator[Workers]:
     server = Workers(tmp_path)
@@ -120,9 +131,10 @@ def test_killed_none_is_left(workers: Workers) -> None:
     workers.process.kill()
     workers.process.wait()
     workers.until_gone(children)
-    with socket.socket() as again:
-        again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        again.bind(("127.0.0.1", int(workers.address.rpartition(":")[2])))
+    until_s = time.monotonic() + WAIT_S
+    while not is_free(int(workers.address.rpartition(":")[2])):
+        assert time.monotonic() < until_s
+        time.sleep(0.02)
 
 
 def test_several_need_a_cache_that_they_share(tmp_path: Path) -> None:
