@@ -29,9 +29,11 @@ from dashboard.components.shell import footer, navigation, shell
 from dashboard.metrics import Metrics
 from dashboard.pages import behaviour, calibration, found, home, rules, run
 from dashboard.service import Page, Service
+from engine import upkeep
 from engine.builder import TTL_S, Cache, Maps, load
 from engine.checks import Checks
 from engine.claims import claimed
+from engine.erasing import Erasing
 from engine.errors import ForkmapError
 from engine.guard import Guard
 from engine.ingest.limits import LIMITS, Limits
@@ -99,7 +101,7 @@ CONNECTIONS = 2_000
 """Connections held at once: an exporter keeps its own open."""
 IDLE_S = 60
 """How long a connection that says nothing is kept."""
-CHECKS = "forkmap.checks"
+CHECKS, ERASING = "forkmap.checks", "forkmap.erasing"
 """Where the server keeps what must run while it serves."""
 RECEIVED_BYTES = 1 << 17
 """Bytes read of a connection at a time: a usual batch of spans in one piece."""
@@ -169,10 +171,11 @@ def _service(server: Flask, store: Store, settings: Settings, cache: Cache, mete
     )
     atexit.register(maps.close)
     checks = Checks(store, maps, Guard(store, time.time_ns, meter=meter), now_ns, meter=meter)
-    server.extensions[CHECKS] = checks
+    erasing = Erasing(store, maps.forget, time.time_ns, meter)
+    server.extensions |= {CHECKS: checks, ERASING: erasing}
     frozen, limits = stands_ns is not None, settings.limits
     return Service(
-        store, maps, now_ns, gate.caller, frozen=frozen, limits=limits, meter=meter, check=checks.check
+        store, maps, now_ns, gate.caller, frozen, limits, meter, check=checks.check, erase=erasing.erase
     )
 
 
@@ -230,7 +233,8 @@ def serve(app: Dash, listener: socket, limits: Limits = LIMITS) -> None:
     gc.collect()
     gc.freeze()  # What is loaded by now stays: looking at it again and again costs a fifth of the intake.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # A request that waits is no event.
-    with app.server.extensions[CHECKS].running():
+    erasing = app.server.extensions[ERASING].look
+    with app.server.extensions[CHECKS].running(), upkeep.repeating("erasing", erasing, upkeep.RETRY_S):
         listen(
             app.server,
             sockets=[listener],

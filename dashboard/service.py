@@ -10,12 +10,15 @@ from dash.development.base_component import Component
 
 from engine.builder import Maps
 from engine.checks import Checked, nothing_known
+from engine.erasing import nothing_held
 from engine.ingest.limits import LIMITS, Limits
 from engine.keys import ANYONE, Caller
 from engine.metering import UNMETERED, Meter
-from engine.store import Store
+from engine.selections import Selection
+from engine.store import Receipt, Store
 
 Check: TypeAlias = Callable[[str, str, str | None], Checked]
+Erase: TypeAlias = Callable[[str, Selection, str], Receipt]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class Service:
         Told what is counted.
     check : callable
         ``(tenant, run id, next step or None)`` to whether the run may go on.
+    erase : callable
+        ``(tenant, what is to be forgotten, who asks)`` to the receipt.
     """
 
     store: Store
@@ -44,6 +49,7 @@ class Service:
     limits: Limits = LIMITS
     meter: Meter = UNMETERED
     check: Check = nothing_known
+    erase: Erase = nothing_held
 
     @property
     def tenant(self) -> str:

@@ -56,6 +56,8 @@ API_CHECK = "/api/v1/check"
 API_POLICIES = "/api/v1/policies"
 API_POLICY = "/api/v1/policies/<name>"
 API_FIRINGS = "/api/v1/firings"
+API_ERASURES = "/api/v1/erasures"
+API_ERASURE = "/api/v1/erasures/<erasure_id>"
 API_DOCUMENT = "/api/openapi.json"
 """What can be asked, described for programs."""
 OTLP = "/v1/"
@@ -191,6 +193,15 @@ def _url(path: str, look: Look, *keys: str) -> str:
         parts["view"] = "tools"
     query = urlencode({key: value for key, value in parts.items() if value})
     return f"{path}?{query}" if query else path
+
+
+def erasure_url(erasure_id: str) -> str:
+    """The receipt of an erasure.
+
+    >>> erasure_url("0a1b")
+    '/api/v1/erasures/0a1b'
+    """
+    return f"{API_ERASURES}/{erasure_id}"
 
 
 def map_url(look: Look) -> str:

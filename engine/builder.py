@@ -122,15 +122,15 @@ class Maps:
         """
         self._shelf.renew(tenant, agent)
 
-    def forget(self) -> None:
-        """Delete every value of this store that is cached, by whomever.
+    def forget(self, shared: bool = True) -> None:
+        """Delete every value of this store that is held here and, if ``shared``, that is cached by whomever.
 
         Raises
         ------
         CacheError
             The cache does not answer: some may still be there.
         """
-        self._shelf.forget()
+        self._shelf.forget(shared)
 
     def close(self) -> None:
         """Stop after the builds that are running; later questions build nothing."""

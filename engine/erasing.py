@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from time import monotonic
 
-from engine.errors import BusyStoreError, ForkmapError
+from engine.errors import BusyStoreError, ForkmapError, UnknownRunError
 from engine.metering import UNMETERED, Meter
 from engine.selections import Selection
 from engine.store import Receipt, Store
@@ -30,13 +30,18 @@ class Erasing:
     Parameters
     ----------
     forget : callable
-        Deletes everything that is cached of the store; raises CacheError while that cannot be done.
+        Deletes what this process keeps in memory of what was built of the store, and with True also
+        what several processes share; raises CacheError while that cannot be done.
     now_ns : callable
         The wall clock, for receipts.
     """
 
     def __init__(
-        self, store: Store, forget: Callable[[], None], now_ns: Callable[[], int], meter: Meter = UNMETERED
+        self,
+        store: Store,
+        forget: Callable[[bool], None],
+        now_ns: Callable[[], int],
+        meter: Meter = UNMETERED,
     ) -> None:
         self._store, self._forget, self._now_ns, self._meter = store, forget, now_ns, meter
         self._tidied = store.tidied()
@@ -78,12 +83,18 @@ class Erasing:
         count = self._store.erasures()
         if count == self._tidied:
             return
-        self._forget()
-        if not self._store.cut_log():
-            raise BusyStoreError("The log of the store is still read from")
-        if self._store.tidied() != count:
+        is_first = self._store.tidied() != count
+        self._forget(is_first)
+        if is_first:
+            if not self._store.cut_log():
+                raise BusyStoreError("the log of the store is still read from")
             self._store.set_tidied(count)
         self._tidied = count
+
+
+def nothing_held(tenant: str, selection: Selection, asked_by: str) -> Receipt:
+    """What is answered where nothing is held that could be forgotten."""
+    raise UnknownRunError(f"Nothing of the {selection.what} that was named is held here.")
 
 
 def end_begun(store: Store, now_ns: Callable[[], int], is_told: Callable[[], bool] = lambda: False) -> None:

@@ -155,10 +155,11 @@ class Shelf:
                 if request.cohort[:2] == (tenant, agent):
                     held.seen_s = 0.0
 
-    def forget(self) -> None:
-        """Delete every value of the store; raises CacheError where some may be left."""
+    def forget(self, shared: bool) -> None:
+        """Delete what is held here; if ``shared``, every value, or raise CacheError if some may be left."""
         self._drop()
-        self._cache.clear()
+        if shared:
+            self._cache.clear()
 
     def _found(self, place: Place, now_s: float) -> Held | None:
         """What lies at a place; its body may be gone where a newer one has just taken its place."""

@@ -350,7 +350,7 @@ class Forgetting:
     def __init__(self, failures: int = 0) -> None:
         self.failures, self.times = failures, 0
 
-    def __call__(self) -> None:
+    def __call__(self, shared: bool) -> None:
         if self.failures:
             self.failures -= 1
             raise CacheError("The cache is away")
