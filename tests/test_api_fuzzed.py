@@ -97,9 +97,9 @@ def test_every_operation_keeps_what_its_description_promises(server: Server, key
             failed = [each for each in event.recorder.checks.get(name, []) if each.failure_info is not None]
             broken += [f"{each.name}: {asked.as_curl_command()}" for each in failed]
     assert "\n".join(broken) == ""
-    assert {*answered} == {f"{each.method} {openapi.address(each)}" for each in api.OPERATIONS}
+    assert {*answered} == {f"{each.method} {openapi.address(each.path)}" for each in api.OPERATIONS}
     for operation in api.OPERATIONS:
-        statuses = answered[f"{operation.method} {openapi.address(operation)}"]
+        statuses = answered[f"{operation.method} {openapi.address(operation.path)}"]
         assert statuses.keys() <= openapi.answers(operation).keys()
         assert any(status < 300 for status in statuses)
         if operation.body or operation.query is not NoQuery:

@@ -8,8 +8,9 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from dashboard import urls
-from engine.errors import InputError
-from engine.runs import Cohort, Window
+from dashboard.service import Service
+from engine.errors import InputError, UnknownAgentError
+from engine.runs import ALL_TIME, Cohort, Window
 
 AgentName: TypeAlias = Annotated[str, Meta(description="An agent's name, as the list of agents has it")]
 Moment: TypeAlias = Annotated[
@@ -58,6 +59,12 @@ def window(asked: Windowed) -> Window:
     if complaint:
         raise InputError(complaint.partition(";")[0] + ".")
     return found
+
+
+def expect_agent(service: Service, agent: str) -> None:
+    """Raise UnknownAgentError if the caller's tenant has no run of the agent at all."""
+    if not service.store.runs(Cohort(service.tenant, agent, ALL_TIME), service.now_ns(), limit=1):
+        raise UnknownAgentError(f"No run of the agent {agent!r} is in the store.")
 
 
 def cohort(asked: Mapped, tenant: str) -> Cohort:

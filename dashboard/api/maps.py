@@ -12,7 +12,7 @@ from flask import Flask, Response
 from msgspec import UNSET, Meta, UnsetType
 
 from dashboard import urls
-from dashboard.api.asking import Mapped, Windowed, cohort, window
+from dashboard.api.asking import Mapped, Windowed, cohort, expect_agent, window
 from dashboard.api.operations import Operation, bind, given, query
 from dashboard.api.otlp import RETRY_AFTER_S
 from dashboard.api.problems import problem
@@ -28,7 +28,7 @@ from engine.builder import Answer, Failed, Ready
 from engine.declaring import run_named
 from engine.errors import StoreError, UnknownAgentError
 from engine.queries import cohort_of, judge_run
-from engine.runs import ALL_TIME, Cohort
+from engine.runs import Cohort
 
 T = TypeVar("T")
 
@@ -105,8 +105,7 @@ def _not_yet(service: Service, asked: Cohort, answer: Answer[Any]) -> Response:
         if isinstance(answer.error, UnknownAgentError | StoreError):
             raise answer.error
         return problem(503, answer.sentence, RETRY_AFTER_S)
-    if not service.store.runs(asked._replace(window=ALL_TIME), service.now_ns(), limit=1):
-        raise UnknownAgentError(f"No run of the agent {asked.agent!r} is in the store.")
+    expect_agent(service, asked.agent)
     response = json_response(BUILDING, 202)
     response.headers["Retry-After"] = str(_WAIT_S)
     return response

@@ -58,7 +58,7 @@ def document(operations: Iterable[Operation]) -> Json:
     schema_of = dict(zip(ordered, schemas, strict=True))
     paths: dict[str, Json] = {}
     for each in every:
-        paths.setdefault(address(each), {})[each.method.lower()] = _described(each, schema_of)
+        paths.setdefault(address(each.path), {})[each.method.lower()] = _described(each, schema_of)
     about = {"title": "Forkmap", "version": version("forkmap"), "description": _ABOUT}
     return {
         "openapi": "3.1.0",
@@ -69,13 +69,13 @@ def document(operations: Iterable[Operation]) -> Json:
     }
 
 
-def address(operation: Operation) -> str:
-    """The operation's path as OpenAPI writes it.
+def address(route: str) -> str:
+    """A route as OpenAPI writes it.
 
-    >>> address(Operation("get_run", "/runs/<run:run_id>", "GET", "Reads a run", {}))
+    >>> address("/runs/<run:run_id>")
     '/runs/{run_id}'
     """
-    return _ARGUMENT.sub(r"{\1}", operation.path)
+    return _ARGUMENT.sub(r"{\1}", route)
 
 
 def answers(operation: Operation) -> Mapping[int, Any]:

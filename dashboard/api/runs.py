@@ -8,7 +8,7 @@ from flask import Flask, Response
 from msgspec import UNSET, Meta, UnsetType
 
 from dashboard import urls
-from dashboard.api.asking import AgentName, Limit, Windowed, window
+from dashboard.api.asking import AgentName, Limit, Windowed, expect_agent, window
 from dashboard.api.operations import Operation, bind, given, query
 from dashboard.api.responses import json_response
 from dashboard.documents import OutcomeWord
@@ -59,6 +59,8 @@ def register(server: Flask, service: Service) -> None:
         asked = query(ListRuns)
         cohort = Cohort(service.tenant, asked.agent, window(asked))
         rows = service.store.runs(cohort, service.now_ns(), asked.limit + 1, _wanted(asked))
+        if not rows:
+            expect_agent(service, asked.agent)
         page = rows[: asked.limit]
         more = _text(page[-1]) if len(rows) > asked.limit else None
         return json_response(Runs([listed_run(row) for row in page], more))
