@@ -8,6 +8,7 @@ keeps an agent from its work; what went wrong is then the answer's ``fault``.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import inspect
 import io
@@ -214,7 +215,11 @@ class Client:
         fault = f"{type(error).__name__}: {error}".removesuffix(": ")
         if isinstance(error, TimeoutError):
             fault = f"no answer within {self.timeout_s:g} s"
-        _LOG.log(logging.DEBUG if self._failing else logging.WARNING, "No answer of Forkmap, %s", fault)
+        _LOG.log(
+            logging.DEBUG if self._failing else logging.WARNING,
+            "Forkmap does not answer (%s): calls are allowed",
+            fault,
+        )
         self._failing = True
         return Answer("allow", "Forkmap gave no answer, so the call is allowed.", fault=fault)
 
@@ -340,23 +345,23 @@ class _Server:
     def _connect(self, deadline_s: float) -> socket.socket:
         """A connection to the first of its addresses that takes one; each has its share of the time."""
         addresses = self._resolve(deadline_s)
-        for place, (family, kind, protocol, _, address) in enumerate(addresses):
-            left = len(addresses) - place
-            plain = socket.socket(family, kind, protocol)
-            try:
-                plain.settimeout(_left_s(deadline_s) / left)
-                plain.connect(address)
-                return self._secured(plain, deadline_s)
-            except BaseException as error:
-                plain.close()
-                if left == 1 or not isinstance(error, OSError):
-                    raise
-        raise OSError(f"{self._host} has no address")
+        for left in range(len(addresses), 1, -1):
+            with contextlib.suppress(OSError):
+                return self._open(addresses[-left], _left_s(deadline_s) / left, deadline_s)
+        return self._open(addresses[-1], _left_s(deadline_s), deadline_s)
 
-    def _secured(self, plain: socket.socket, deadline_s: float) -> socket.socket:
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        plain.settimeout(_left_s(deadline_s))
-        return self._tls.wrap_socket(plain, server_hostname=self._host) if self._tls else plain
+    def _open(self, found: tuple[Any, ...], share_s: float, deadline_s: float) -> socket.socket:
+        family, kind, protocol, _, address = found
+        plain = socket.socket(family, kind, protocol)
+        try:
+            plain.settimeout(share_s)
+            plain.connect(address)
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            plain.settimeout(_left_s(deadline_s))
+            return self._tls.wrap_socket(plain, server_hostname=self._host) if self._tls else plain
+        except BaseException:
+            plain.close()
+            raise
 
     def _resolve(self, deadline_s: float) -> list[tuple[Any, ...]]:
         """Its addresses. Looking them up knows no time-out: a thread does it, one at a time."""

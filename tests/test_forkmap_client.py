@@ -295,6 +295,20 @@ def test_a_server_that_takes_no_connection_means_allow_in_time() -> None:
     assert {(answer.action, answer.fault) for answer in answers} == {("allow", "no answer within 0.2 s")}
 
 
+def test_an_address_that_does_not_answer_leaves_time_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = socket.SOCK_STREAM
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, serving(saying(http(ALLOW))) as url:
+        port = int(url.rpartition(":")[2])
+        places = [
+            (9999, stream, 0, "", ("of a family that this machine does not know", port)),
+            (socket.AF_INET, stream, 0, "", full.getsockname()),
+            (socket.AF_INET, stream, 0, "", ("127.0.0.1", port)),
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: places)
+        with socket.create_connection(full.getsockname()), Client("http://host", timeout_s=SOON_S) as client:
+            assert client.check("r").fault is None
+
+
 def test_a_name_that_nobody_resolves_in_time_means_allow(monkeypatch: pytest.MonkeyPatch) -> None:
     asked_for, answered = [], threading.Event()
 
@@ -354,8 +368,8 @@ def test_the_log_tells_of_the_first_fault_of_a_row(caplog: pytest.LogCaptureFixt
         for _ in range(4):
             client.check("r")
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
-        "No answer of Forkmap, ValueError: HTTP 503",
-        "No answer of Forkmap, ValueError: HTTP 500",
+        "Forkmap does not answer (ValueError: HTTP 503): calls are allowed",
+        "Forkmap does not answer (ValueError: HTTP 500): calls are allowed",
     ]
 
 
@@ -514,7 +528,7 @@ def test_what_is_guarded_is_called_where_it_is_anything_else(
     assert called == ["A-17"]
     said = {http(ALLOW): [], http(WARN): ["5 of 50 such runs succeeded, 21.4% at most."]}
     assert [record.getMessage() for record in caplog.records] == said.get(
-        answer, ["No answer of Forkmap, BadStatusLine: hello"]
+        answer, ["Forkmap does not answer (BadStatusLine: hello): calls are allowed"]
     )
 
 
