@@ -7,21 +7,22 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from math import inf
 from typing import Any, TypeVar
 
 from rich.console import RenderableType
 
-from dashboard.commands import examining, importing, keyring, ruling, serving, tables, telling
+from dashboard.commands import examining, forgetting, importing, keyring, ruling, serving, tables, telling
 from dashboard.commands.settings import Settings, from_environment
 from dashboard.commands.terminal import console, json_text, plain, shown
+from dashboard.documents import erasures as documents
 from dashboard.documents.agents import agent
 from dashboard.documents.calibrations import scores
 from dashboard.documents.verdicts import verdict
-from engine import queries
-from engine.errors import ForkmapError, UnknownAgentError, UnknownRunError
+from engine import erasing, queries
+from engine.errors import ForkmapError, StoreError, UnknownAgentError, UnknownRunError
 from engine.keys import Role
 from engine.maps import BehaviourMap
 from engine.paths import identifier
@@ -29,8 +30,9 @@ from engine.queries import Bounds
 from engine.runs import ALL_TIME, Cohort, Window
 from engine.store import Store
 from engine.store.doctoring import examine
-from engine.store.opening import PATIENCE_S
+from engine.store.opening import PATIENCE_S, log_bytes
 from engine.store.sqlite import open_store
+from engine.store.verifying import verify
 from engine.trials import try_rules
 
 DONE, REFUSED, CANNOT = 0, 1, 2
@@ -143,8 +145,36 @@ def run(asked: Namespace) -> int:
     return _print(asked, verdict, partial(tables.run, window=window), judged)
 
 
+def erase(asked: Namespace) -> int:
+    """Forget something for good, and print the receipt."""
+    with _store(asked) as store:
+        chosen = forgetting.selection(asked)
+        erasure_id = store.begin_erasure(asked.tenant, chosen, forgetting.BY_COMMAND, time.time_ns())
+        erasing.end_begun(store, time.time_ns)
+        receipt = store.receipt(asked.tenant, erasure_id)
+        if asked.vacuum:
+            store.vacuum(time.time_ns())
+        else:
+            store.cut_log()
+    assert receipt is not None
+    return _print(asked, documents.erasure, forgetting.report, receipt)
+
+
+def vacuum(asked: Namespace) -> int:
+    """Write a store anew."""
+    with _store(asked) as store:
+        before = asked.store.stat().st_size + log_bytes(asked.store)
+        store.vacuum(time.time_ns())
+    sizes = forgetting.Vacuumed(before, asked.store.stat().st_size + log_bytes(asked.store))
+    return _print(asked, forgetting.Vacuumed._asdict, forgetting.vacuumed, sizes)
+
+
 def doctor(asked: Namespace) -> int:
-    """Look a store over; findings are no refusals, and make the same exit code."""
+    """Look a store over, or an erasure; findings are no refusals, and make the same exit code."""
+    if asked.erasure is not None:
+        found = verify(asked.store, asked.erasure)
+        _print(asked, forgetting.document, forgetting.verified, found)
+        return DONE if forgetting.is_gone(found) else REFUSED
     examined = examine(asked.store)
     _print(asked, examining.document, examining.report, examined)
     return REFUSED if examined.findings else DONE
@@ -203,6 +233,9 @@ def _store(
         settling_s=settling_s,
     )
     try:
+        if settling_s == inf:
+            with suppress(StoreError):
+                erasing.end_begun(store, time.time_ns)
         yield store
     finally:
         store.close()

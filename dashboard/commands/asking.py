@@ -88,7 +88,10 @@ def parser() -> Parser:
     _questions(command)
     _outcomes(command)
     doctor = command("doctor", "whether all of a store can be read and agrees", _place(), _json())
+    receipt = "verify an erasure instead: whether what it removed is still gone"
+    doctor.add_argument("--erasure", metavar="ID", help=receipt)
     doctor.set_defaults(answer=answers.doctor)
+    _forgetting(command)
     _keys(command("keys", "who may send and read, where not everybody may"), _json())
     return root
 
@@ -164,6 +167,28 @@ def _outcomes(command: Callable[..., Parser]) -> None:
     doing.add_argument("--set", type=Path, metavar="FILE", help="make the rules of a file the agent's rules")
     doing.add_argument("--clear", action="store_true", help="leave it no rule")
     rules.set_defaults(answer=answers.rules)
+
+
+def _forgetting(command: Callable[..., Parser]) -> None:
+    """The commands that forget."""
+    good = " What is built of the runs in servers is forgotten too. The receipt's id is for forkmap doctor."
+    erase = command("erase", "runs for good, with all that belongs to them", _store(), _json(), more=good)
+    chosen = erase.add_mutually_exclusive_group(required=True)
+    chosen.add_argument("--run", metavar="ID", help="the run of this id, or of a trace or session of it")
+    chosen.add_argument("--ticket", metavar="TICKET", help="all runs of this ticket")
+    user = "all runs with this attribute, for example user.id=u-7"
+    chosen.add_argument("--attribute", metavar="NAME=VALUE", help=user)
+    chosen.add_argument("--before", type=_moment, metavar="TIME", help="all runs last active before then")
+    erase.add_argument(
+        "--vacuum", action="store_true", help="and write the store anew, as forkmap vacuum does"
+    )
+    erase.set_defaults(answer=answers.erase)
+
+    small = " It is as small then as what it holds. Nobody can write to it meanwhile."
+    vacuum = command(
+        "vacuum", "write a store anew, without remains of what was removed", _place(), _json(), more=small
+    )
+    vacuum.set_defaults(answer=answers.vacuum)
 
 
 def _keys(keys: Parser, machine: Parser) -> None:
