@@ -223,12 +223,12 @@ def foresee(index: Index, live: Live, next_step: str | None = None) -> Foresight
     here = _stand(index, live) if next_step is None else _stand_next(index, live, next_step)
     why, support, successes = here.why, here.support, here.successes
     totals = index.map.totals
-    base_support, base_successes = totals.completed, totals.successes
-    reached = int(index.map.support[here.node]) if why is Why.ABSENT else 0
+    completed, succeeded = totals.completed, totals.successes
+    reached = 0 if here.nodes else int(index.map.support[here.node])
     low, high = wilson_one(successes, support)
-    verdict = rule(why, support, high, reached, (base_support, base_successes))
+    verdict = rule(why, support, high, reached, (completed, succeeded))
     whole = why is not Why.MARK
-    return Foresight(verdict, support, successes, low, high, base_support, base_successes, whole, next_step)
+    return Foresight(verdict, support, successes, low, high, completed, succeeded, whole, next_step)
 
 
 def _stand(index: Index, live: Live) -> Standing:

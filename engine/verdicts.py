@@ -179,13 +179,9 @@ def rule(why: Why, support: int, high: float, reached: int, base: tuple[int, int
     ('likely_failure', 'novel')
     """
     completed, successes = base
-    if not completed or why in (Why.MARK, Why.CUT):
-        return "insufficient_history"
-    if why is Why.ABSENT:
-        return "novel" if reached >= MIN_HISTORY else "insufficient_history"
-    if support < MIN_HISTORY:
-        return "insufficient_history"
-    return "likely_failure" if high < min(successes / completed, LIKELY_FAILURE_BELOW) else "on_track"
+    if why is Why.REACHED and support >= MIN_HISTORY:
+        return "likely_failure" if high < min(successes / completed, LIKELY_FAILURE_BELOW) else "on_track"
+    return "novel" if why is Why.ABSENT and reached >= MIN_HISTORY else "insufficient_history"
 
 
 def _odds(token: Token, here: Standing) -> Odds:
