@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,6 +19,7 @@ from dashboard import api
 from dashboard.api import openapi
 from dashboard.api.operations import MAX_BODY_BYTES
 from dashboard.app import create_app
+from dashboard.auth.roles import needed
 from dashboard.documents.calibrations import scores
 from dashboard.documents.forks import findings
 from dashboard.documents.maps import behaviour
@@ -88,6 +91,16 @@ def test_the_description_is_sound_openapi_of_every_route_under_its_address(serve
     }
     names = [operation.name for operation in api.OPERATIONS]
     assert len({*names}) == len(names)
+
+
+def test_the_documentation_lists_every_operation_with_its_role() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "api.md").read_text()
+    listed = [line for line in page.splitlines() if re.match(r"\| `[A-Z]+ /api/", line)]
+    roles = [needed(each.path, each.method) or "none" for each in api.OPERATIONS]
+    assert listed == [
+        f"| `{each.method} {openapi.address(each.path)}` | {role} | {each.summary} |"
+        for each, role in zip(api.OPERATIONS, roles, strict=True)
+    ]
 
 
 def test_an_operation_is_described_by_the_structs_that_read_and_write_it(server: Flask) -> None:
