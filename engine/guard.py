@@ -22,8 +22,8 @@ from engine.upkeep import Told, repeating
 
 CAPACITY = 10_000
 """Runs that are held by default."""
-MAX_SPANS = 20_000
-"""A run of more spans is not followed."""
+MAX_SPANS = 5_000
+"""A run of more spans is not followed: its path met a bound long ago."""
 SPANS_A_RUN = 30
 """Spans held for each run there is room for, whichever run they are of."""
 LOOK_S = 0.025
@@ -91,8 +91,7 @@ class Guard:
         return self._as_of_ns
 
     def start(self) -> None:
-        """Look at once, then follow in the background until closed."""
-        self.look()
+        """Follow in the background until closed."""
         self._is_started = True
         self._running.enter_context(repeating("following", self._step, RETRY_S))
 
@@ -130,10 +129,10 @@ class Guard:
             seeds = [] if changes.whole else self._store.in_flight(self._after_ns(now_ns), self._capacity)
             with self._lock:
                 self._change = changes.up_to
+                if not changes.whole:
+                    self._begin_anew(seeds)
                 for touched in changes.touched:
                     self._mark(touched)
-                if not changes.whole:
-                    self._mark_all(seeds)
             self._as_of_ns, self._looked_s = now_ns, now_s
 
     def _after_ns(self, now_ns: int) -> int:
@@ -142,22 +141,26 @@ class Guard:
         return (now_ns if clock_ns is None else clock_ns) - LIVE_NS
 
     def _mark(self, touched: Touched) -> None:
-        """Let what is held of the runs a trace belonged to, or may belong to, be stale."""
+        """Let what is held of the runs a trace belonged to, or may belong to, be stale; of a gone one, go."""
         named = [(touched.tenant, run_id) for run_id in touched.run_ids]
         for key in {*named, *self._runs_of.get(touched.trace, ())}:
             held = self._held.get(key)
-            if held is not None:
+            if held is not None and not touched.tenant:
+                self._drop(key)
+            elif held is not None:
                 held.fresh = False
                 self._held.move_to_end(key)
                 self._want(key, held)
         if touched.tenant and not any(key in self._held for key in named):
             self._want(named[0], None)
 
-    def _mark_all(self, seeds: list[TenantRun]) -> None:
-        for held in self._held.values():
-            held.fresh = False
+    def _begin_anew(self, seeds: list[TenantRun]) -> None:
+        """Hold nothing, as anything may have changed, and read ahead what is in flight."""
+        self._held.clear()
+        self._runs_of.clear()
+        self._spans = 0
         for key in reversed(seeds):
-            self._want(key, self._held.get(key))
+            self._want(key, None)
 
     def _want(self, key: TenantRun, held: _Held | None) -> None:
         """Have a run read ahead, before others that changed earlier; first those that were asked for."""
@@ -170,7 +173,8 @@ class Guard:
     def _step(self, told: Told) -> float:
         """Look, then read ahead for the time that is owed; seconds until the next."""
         begun_s = perf_counter()
-        self._meter.level("guard_lag_seconds", (self._now_ns() - self._as_of_ns) / SECOND_NS)
+        now_ns = self._now_ns()
+        self._meter.level("guard_lag_seconds", (now_ns - (self._as_of_ns or now_ns)) / SECOND_NS)
         self.look()
         self._owed_s = min(self._owed_s + SHARE * LOOK_S, SHARE * LOOK_S)
         while self._owed_s > 0 and not told() and (key := self._next()):
@@ -224,8 +228,10 @@ class Guard:
                 return
             held.asked = before.asked
             self._drop(key)
-        held.fresh = held.change >= self._change  # else it may have changed unnoticed
         self._held[key] = held
+        if held.change < self._change:  # it may have changed unnoticed
+            held.fresh = False
+            self._want(key, held)
         self._spans += len(held.known)
         for trace in held.traces:
             self._runs_of.setdefault(trace, set()).add(key)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -12,14 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from engine.errors import UnknownRunError
-from engine.guard import Guard
+from engine.errors import StoreError, UnknownRunError
+from engine.guard import LOOK_S, MAX_SPANS, MOST_LAG_S, SPANS_A_RUN, Guard
 from engine.live import Live
 from engine.paths import CUT, Fold, Token, fold
 from engine.runs import SECOND_NS, ReadingSettings
 from engine.spans import Span
-from engine.store import Store
-from engine.store.sqlite import open_store
+from engine.store import Changes, Store, Touched, Trail, feeding
+from engine.store.sqlite import SQLiteStore, open_store
 
 T = "default"
 NOW_NS = time.time_ns()
@@ -51,6 +54,26 @@ class Meter:
 
     def level(self, name: str, value: float) -> None:
         self.levels[name] = value
+
+
+class Counting(SQLiteStore):
+    """Notes which runs it is asked for, and how many of their spans are read; or is away."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.asked: list[tuple[str, int]] = []
+        self.is_away = threading.Event()
+
+    def trail(self, tenant: str, run_id: str, known: Container[int], limit: int) -> Trail | None:
+        trail = super().trail(tenant, run_id, known, limit)
+        if trail is not None and trail.spans is not None:
+            self.asked.append((run_id, sum(span is not None for span in trail.spans.values())))
+        return trail
+
+    def changes(self, after: int) -> Changes:
+        if self.is_away.is_set():
+            raise StoreError("the store is away")
+        return super().changes(after)
 
 
 @pytest.fixture
@@ -180,12 +203,227 @@ def test_a_run_that_expired_leaves(store: Store, guard: Guard) -> None:
     assert known(guard, "t") is None
 
 
+# --- what is held --------------------------------------------------------------------------------
+
+
+def test_what_is_known_is_not_read_again(path: Path, store: Store) -> None:
+    counting = Counting(path)
+    guard = Guard(counting, time.time_ns)
+    for number in range(3):
+        store.append(T, [tool("t", number)])
+        guard.live(T, "t")
+    guard.live(T, "t")
+    assert counting.asked == [("t", 1), ("t", 1), ("t", 1)]
+
+
+def test_the_least_recently_active_make_room(path: Path, store: Store) -> None:
+    counting, meter = Counting(path), Meter()
+    guard = Guard(counting, time.time_ns, meter=meter, capacity=2)
+    for run_id in ("a", "b", "c"):
+        store.append(T, [tool(run_id, 1)])
+        guard.live(T, run_id)
+    assert meter.counted == {"guard_evicted": 1}
+    counting.asked.clear()
+    assert [known(guard, run_id) for run_id in ("c", "b")] == [(Fold("tool:search", 1),)] * 2
+    assert counting.asked == []
+    assert known(guard, "a") == (Fold("tool:search", 1),)
+    assert counting.asked == [("a", 1)]
+
+
+def test_runs_of_many_spans_make_others_leave(store: Store) -> None:
+    meter = Meter()
+    guard = Guard(store, time.time_ns, meter=meter, capacity=2)
+    store.append(T, [tool("a", number) for number in range(2 * SPANS_A_RUN)])
+    store.append(T, [tool("b", 1)])
+    guard.live(T, "a")
+    assert meter.counted == {}
+    guard.live(T, "b")
+    assert meter.counted == {"guard_evicted": 1}
+
+
+def test_a_run_of_too_many_spans_is_not_followed(store: Store) -> None:
+    meter = Meter()
+    guard = Guard(store, time.time_ns, meter=meter)
+    store.append(T, [tool("t", number) for number in range(MAX_SPANS)])
+    live = guard.live(T, "t")
+    assert live is not None
+    assert live.steps == MAX_SPANS
+    store.append(T, [tool("t", MAX_SPANS)])
+    assert guard.live(T, "t") is None
+    assert meter.counted == {"guard_too_long": 1}
+    store.expire(T, NOW_NS + 10 * MAX_SPANS * SECOND_NS, 3 * MAX_SPANS)
+    store.append(T, [tool("t", 1)])
+    assert known(guard, "t") == (Fold("tool:search", 1),)
+
+
+def test_who_fell_behind_what_is_kept_of_changes_begins_anew(
+    store: Store, guard: Guard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feeding, "KEPT_CHANGES", 3)
+    store.append(T, [tool("t", 1)])
+    assert known(guard, "t") == (Fold("tool:search", 1),)
+    store.append(T, [tool("t", 2)])
+    for number in range(5):
+        store.append(T, [tool(f"other-{number}", 1)])
+    assert not store.changes(1).whole
+    assert known(guard, "t") == (Fold("tool:search", 2),)
+
+
+def test_changes_are_told_once_a_trace_with_the_runs_it_may_belong_to(store: Store) -> None:
+    store.append(T, [tool("a", 1), tool("b", 1, **of("s"))])
+    store.append(T, [tool("a", 2)])
+    assert store.changes(0) == Changes(3, (Touched(2, T, ("s", "b")), Touched(1, T, ("a",))), True)
+    assert store.changes(2) == Changes(3, (Touched(1, T, ("a",)),), True)
+    assert store.changes(3) == Changes(3, (), True)
+    assert store.change() == 3
+    store.append(T, [tool("a", 2)])
+    assert store.change() == 3
+    store.expire(T, NOW_NS + 10 * SECOND_NS, 1_000)
+    assert {*store.changes(3).touched} == {Touched(1, "", ()), Touched(2, "", ())}
+
+
+def test_runs_are_in_flight_while_unsettled_or_active(store: Store) -> None:
+    store.append(T, [tool("old", -10_000), tool("new", 1), tool("newer", 2)])
+    assert set(store.in_flight(NOW_NS, 10)) == {(T, "old"), (T, "new"), (T, "newer")}
+    store.settle(T)
+    assert store.in_flight(NOW_NS, 10) == [(T, "newer"), (T, "new")]
+    assert store.in_flight(NOW_NS, 1) == [(T, "newer")]
+
+
+def test_any_text_may_be_an_id(store: Store, guard: Guard) -> None:
+    odd = 'a"\\\0\n\u2028é☃'
+    store.append(T, [replace(tool(odd, 1), span_id=odd), tool("t", 1, **of(odd))])
+    found = known(guard, odd)
+    assert found == (Fold("tool:search", 1),)
+
+
+# --- in the background ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def started(path: Path, store: Store) -> Iterator[tuple[Guard, Counting]]:
+    counting = Counting(path)
+    guard = Guard(counting, time.time_ns)
+    guard.start()
+    yield guard, counting
+    guard.close()
+    counting.close()
+
+
+def test_runs_in_flight_are_read_ahead(store: Store, started: tuple[Guard, Counting]) -> None:
+    guard, counting = started
+    store.append(T, [tool("a", 1), tool("b", 1, **of("s"))])
+    until(lambda: sorted(counting.asked) == [("a", 1), ("s", 1)])
+    store.append(T, [tool("a", 2)])
+    until(lambda: len(counting.asked) == 3)
+    assert known(guard, "a") == (Fold("tool:search", 2),)
+
+
+def test_what_was_in_flight_before_it_started_is_read_ahead(path: Path, store: Store) -> None:
+    store.append(T, [tool("settled", 1), tool("long-ago", -10_000)])
+    store.settle(T)
+    store.append(T, [tool("unsettled", -10_000)])
+    counting = Counting(path)
+    guard = Guard(counting, time.time_ns)
+    guard.start()
+    until(lambda: sorted(counting.asked) == [("settled", 1), ("unsettled", 1)])
+    guard.close()
+
+
+def test_answers_say_as_of_when_they_are(store: Store, started: tuple[Guard, Counting]) -> None:
+    guard, _ = started
+    store.append(T, [tool("t", 1)])
+    acknowledged_ns = time.time_ns()
+    until_as_of(guard, acknowledged_ns)
+    assert guard.as_of_ns <= time.time_ns()
+    assert known(guard, "t") == (Fold("tool:search", 1),)
+
+
+def test_who_asks_looks_when_nobody_did_for_long(store: Store, started: tuple[Guard, Counting]) -> None:
+    guard, counting = started
+    until_as_of(guard, 1)
+    counting.is_away.set()
+    until(lambda: time.time_ns() - guard.as_of_ns > MOST_LAG_S * SECOND_NS)
+    with pytest.raises(StoreError):
+        guard.live(T, "t")
+    store.append(T, [tool("t", 1)])
+    back_ns = time.time_ns()
+    counting.is_away.clear()
+    assert known(guard, "t") == (Fold("tool:search", 1),)
+    assert guard.as_of_ns >= back_ns
+    until(lambda: time.time_ns() - guard.as_of_ns < LOOK_S * SECOND_NS)  # the thread goes on
+
+
+def test_after_closing_each_question_looks_by_itself(store: Store, guard: Guard) -> None:
+    guard.start()
+    guard.close()
+    store.append(T, [tool("t", 1)])
+    assert known(guard, "t") == (Fold("tool:search", 1),)
+
+
+def test_threads_may_ask_while_spans_come(store: Store, started: tuple[Guard, Counting]) -> None:
+    guard, _ = started
+    faults: list[BaseException] = []
+
+    def ask(stop: threading.Event) -> None:
+        try:
+            steps = dict.fromkeys(range(5), 0)
+            while not stop.is_set():
+                for run in steps:
+                    live = guard.live(T, f"run-{run}")
+                    now = 0 if live is None else live.steps
+                    assert now >= steps[run]
+                    steps[run] = now
+        except BaseException as fault:
+            faults.append(fault)
+            raise
+
+    stop = threading.Event()
+    threads = [threading.Thread(target=ask, args=(stop,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(30):
+        store.append(T, [tool(f"run-{number % 5}", number)])
+        until_known(guard, f"run-{number % 5}", number // 5 + 1)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert faults == []
+
+
+def until_known(guard: Guard, run_id: str, count: int) -> None:
+    until(lambda: known(guard, run_id) == (Fold("tool:search", count),))
+
+
+def until_as_of(guard: Guard, moment_ns: int) -> None:
+    until(lambda: guard.as_of_ns >= moment_ns)
+
+
+def test_what_another_process_keeps_is_known_soon(path: Path, store: Store, guard: Guard) -> None:
+    guard.start()
+    with ProcessPoolExecutor(1, get_context("spawn")) as other:
+        for count in range(1, 6):
+            acknowledged_ns = other.submit(keep, path, count).result()
+            until_known(guard, "t", count)
+            until_as_of(guard, acknowledged_ns)
+    guard.close()
+
+
+def keep(path: Path, number: int) -> int:
+    """Keep a span from another process; when it was acknowledged."""
+    store = open_store(path)
+    store.append(T, [tool("t", number)])
+    store.close()
+    return time.time_ns()
+
+
 # --- whatever comes, in which order --------------------------------------------------------------
 
-Sending = tuple[str, ...] | tuple[Span, ...]
 TRACES = ("t1", "t2", "s1")
 """The last one has the id of a session."""
-SESSIONS = ({}, {}, of("s1"), of("s2"), {"forkmap.run.id": "s2"}, {"gen_ai.conversation.id": "t1"})
+OWN: dict[str, str] = {"forkmap.run.id": "s2"}
+CONVERSATION = {"gen_ai.conversation.id": "t1"}
+SESSIONS: tuple[dict[str, str], ...] = ({}, {}, of("s1"), of("s2"), OWN, CONVERSATION)
 
 
 @st.composite
@@ -206,7 +444,7 @@ SENDINGS = st.lists(
 
 
 @pytest.mark.parametrize("run_key", ["session", "trace"])
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sendings=SENDINGS, asked=st.sets(st.sampled_from(("t1", "t2", "s1", "s2"))))
 def test_what_is_held_is_what_settling_makes_of_it(
     tmp_path_factory: pytest.TempPathFactory, run_key: str, sendings: list[list[Span] | str], asked: set[str]

@@ -1,0 +1,185 @@
+"""How soon a check knows of a span, and what that costs who takes spans in: ``python -m benchmarks.guard``.
+
+One process sends a span of one run now and then and notes when each was acknowledged. Others
+each follow the store and ask for that run every half millisecond: how much later is the span known?
+Meanwhile nothing else comes, or 30,000 spans a second do, kept by the process that asks or by another.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from itertools import chain, count, islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.ingest import trace
+from benchmarks.timing import print_table
+from engine.guard import Guard
+from engine.spans import Span
+from engine.store import Store
+from engine.store.sqlite import open_store
+
+PLACE = Path(__file__).parent / ".cache" / "guard"
+SENT = 200
+"""Spans whose way is timed."""
+RATE = 30_000
+BATCH = 1_000
+"""Spans a second, and in each request, that come meanwhile."""
+HELD_UP = 200_000
+"""Spans kept as fast as they can be, with a guard beside and without."""
+RUN_ID = "probe"
+WARM_UP_S, LIMIT_S = 1.0, 60.0
+
+
+class Asked(NamedTuple):
+    """What one who asks saw: when each span was first known, how old answers were, how long each took."""
+
+    known_ns: list[int]
+    lag_ns: list[int]
+    took_s: list[float]
+
+
+def probe(number: int) -> Span:
+    """A call of the run that is asked for."""
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": f"tool_{number % 7}"}
+    start_ns = time.time_ns()
+    return Span(RUN_ID, f"{number:016x}", "step", start_ns, start_ns + 1, attributes=attributes)
+
+
+def send(path: Path) -> list[int]:
+    """Send the spans, one at a time and at no steady beat; when each was acknowledged."""
+    store, chance, acked_ns = open_store(path), random.Random(1), []
+    time.sleep(2 * WARM_UP_S)
+    for number in range(SENT):
+        store.append("default", [probe(number)])
+        acked_ns.append(time.time_ns())
+        time.sleep(chance.uniform(0.02, 0.06))
+    store.close()
+    return acked_ns
+
+
+def ask(path: Path, rate: int) -> Asked:
+    """Ask for the run until all its spans are known, keeping spans of others beside."""
+    store = open_store(path)
+    guard = Guard(store, time.time_ns)
+    guard.start()
+    seen, until_s = Asked([], [], []), time.monotonic() + LIMIT_S
+    with keeping(store, rate):
+        while len(seen.known_ns) < SENT and time.monotonic() < until_s:
+            begun_s, as_of_ns = time.perf_counter(), guard.as_of_ns
+            live = guard.live("default", RUN_ID)
+            seen.took_s.append(time.perf_counter() - begun_s)
+            seen.lag_ns.append(time.time_ns() - as_of_ns)
+            steps = 0 if live is None else live.steps
+            seen.known_ns.extend([time.time_ns()] * (steps - len(seen.known_ns)))
+            time.sleep(0.0005)
+    guard.close()
+    store.close()
+    return seen
+
+
+@contextmanager
+def keeping(store: Store, rate: int) -> Iterator[None]:
+    """Keep so many spans a second in a thread until left."""
+    told = threading.Event()
+    thread = threading.Thread(target=keep, args=(store, rate, told), daemon=True)
+    if rate:
+        thread.start()
+    yield
+    told.set()
+    if rate:
+        thread.join()
+
+
+def keep(store: Store, rate: int, told: threading.Event) -> None:
+    """Keep batches at a rate; one that comes late is made up for."""
+    made = chain.from_iterable(trace(number) for number in count(random.randrange(2**40)))
+    next_s = time.monotonic()
+    while not told.wait(max(0.0, next_s - time.monotonic())):
+        store.append("default", list(islice(made, BATCH)))
+        next_s += BATCH / rate
+
+
+def keep_beside(path: Path, rate: int, seconds: float) -> None:
+    """Keep spans at a rate in a process of its own."""
+    store = open_store(path)
+    with keeping(store, rate):
+        time.sleep(seconds)
+    store.close()
+
+
+def case(title: str, askers: int, rate: int, beside: int) -> tuple[str, ...]:
+    """The row of one case: ``rate`` kept by each that asks, ``beside`` by a process of its own."""
+    path = fresh_store()
+    with ProcessPoolExecutor(askers + 2, get_context("spawn")) as processes:
+        if beside:
+            processes.submit(keep_beside, path, beside, 2 * WARM_UP_S + SENT * 0.05)
+        asking = [processes.submit(ask, path, rate) for _ in range(askers)]
+        acked_ns = processes.submit(send, path).result()
+        seen = [each.result() for each in asking]
+    late_ms = [
+        (known - acked) / 1e6 for each in seen for known, acked in zip(each.known_ns, acked_ns, strict=False)
+    ]
+    lag_ms = [lag / 1e6 for each in seen for lag in each.lag_ns]
+    took_us = [took * 1e6 for each in seen for took in each.took_s]
+    shown = (
+        *(f"{value:.1f}" for value in np.percentile(late_ms, (50, 99, 100))),
+        *(f"{value:.1f}" for value in np.percentile(lag_ms, (50, 99, 100))),
+        *(f"{value:.1f}" for value in np.percentile(took_us, (50, 90, 99))),
+    )
+    return title, f"{len(late_ms)} of {askers * SENT}", *shown
+
+
+def rate_with(guards: int) -> float:
+    """Spans kept a second, as fast as they can be, beside so many guards."""
+    store = open_store(fresh_store())
+    spans = [span for number in range(HELD_UP // 20) for span in trace(number)]
+    batches = [spans[at : at + BATCH] for at in range(0, len(spans), BATCH)]
+    guard = Guard(store, time.time_ns)
+    if guards:
+        guard.start()
+    begun_s = time.perf_counter()
+    for batch in batches:
+        store.append("default", batch)
+    taken_s = time.perf_counter() - begun_s
+    guard.close()
+    store.close()
+    return len(spans) / taken_s
+
+
+def fresh_store() -> Path:
+    """The path of an empty store."""
+    shutil.rmtree(PLACE, ignore_errors=True)
+    open_store(PLACE / "spans.sqlite", create=True).close()
+    return PLACE / "spans.sqlite"
+
+
+def main() -> None:
+    """Print both tables."""
+    rows = [
+        case("nothing", 1, 0, 0),
+        case(f"{RATE:,} spans/s, same process", 1, RATE, 0),
+        case(f"{RATE:,} spans/s, another process", 1, 0, RATE),
+        case("nothing; 3 processes ask", 3, 0, 0),
+    ]
+    late, lag, took = (f"{what} p50" for what in ("known after ms", "as of ms ago", "asking µs"))
+    head = ("meanwhile", "spans", late, "p99", "max", lag, "p99", "max", took, "p90", "p99")
+    print_table(f"From a span's acknowledgement to a check that knows it ({SENT} spans)", head, rows)
+    rates = [(rate_with(0), rate_with(1)) for _ in range(3)]
+    kept = [(f"{bare:,.0f}", f"{beside:,.0f}", f"{beside / bare:.2f}") for bare, beside in rates]
+    title = f"Spans kept a second, {BATCH:,} a batch, flat out"
+    print_table(title, ("no guard", "with a guard", "ratio"), kept)
+    shutil.rmtree(PLACE)
+
+
+if __name__ == "__main__":
+    main()
