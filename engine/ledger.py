@@ -44,7 +44,7 @@ class Ledger:
         self._store, self._meter = store, meter
         self._wake = threading.Condition()
         self._waiting: deque[tuple[str, Firing]] = deque()
-        self._closed = False
+        self._closed = self._held_up = False
         self._thread: threading.Thread | None = None
 
     def add(self, tenant: str, firings: Sequence[Firing]) -> None:
@@ -98,11 +98,14 @@ class Ledger:
         try:
             self._store.add_firings(tenant, [firing for _, firing in lines])
         except StoreError as error:
-            _log.warning("the ledger of fuses is written later: %s", error)
+            if not self._held_up:
+                _log.warning("the ledger of fuses is written later: %s", error)
+            self._held_up = True
             return False
         except Exception:  # noqa: BLE001 - it must go on
             _log.exception("the ledger of fuses could not be written")
             self._lose(len(lines))
+        self._held_up = False
         with self._wake:
             for _ in lines:
                 self._waiting.popleft()

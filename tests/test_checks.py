@@ -311,7 +311,9 @@ def ledger_of(store: Busy, meter: Meter = UNMETERED) -> Ledger:
     return Ledger(any_store, meter)
 
 
-def test_lines_wait_in_order_until_they_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_wait_in_order_until_they_can_be_written(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(ledger, "RETRY_S", 0.01)
     store = Busy()
     pen = ledger_of(store)
@@ -322,6 +324,7 @@ def test_lines_wait_in_order_until_they_can_be_written(monkeypatch: pytest.Monke
     assert store.lines == []
     store.free.set()
     until(lambda: store.lines == [("a", "1"), ("a", "2"), ("b", "3"), ("a", "4")])
+    assert caplog.messages == ["the ledger of fuses is written later: it is busy"]
     pen.close()
 
 

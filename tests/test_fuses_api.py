@@ -13,11 +13,14 @@ from flask.testing import FlaskClient
 from dashboard.app import CHECKS, create_app
 from engine import demo
 from engine.checks import NO_MAP, UNKNOWN_RUN
-from engine.fuses import MAX_POLICIES
+from engine.forkmap_client import Client
+from engine.fuses import MAX_POLICIES, Policy
 from engine.keys import Role, mint
 from engine.statistics import wilson_one
 from engine.store import Store
 from engine.store.sqlite import open_store
+from tests.servers import serving
+from tests.test_checks import until
 
 ODDS = {"min_success_odds": 0.7, "action": "stop"}
 WHOLE = {
@@ -238,6 +241,18 @@ def test_what_fires_is_in_the_ledger_soon(programs: Programs) -> None:
         "reason": "15 of 30 earlier runs that went this way and took tool:issue_refund next succeeded: even "
         "the upper bound, 66.8%, is below the 70.0% that policy odds asks for.",
     }
+
+
+def test_a_server_that_ends_in_peace_leaves_no_line_unwritten(store: Store, tmp_path: Path) -> None:
+    store.set_policies("default", [Policy(name="odds", min_success_odds=0.7, action="stop")])
+    with (
+        serving(tmp_path / "demo.sqlite") as server,
+        Client(f"http://{server.address}", timeout_s=30) as client,
+    ):
+        until(lambda: client.check("live-doomed-0").foresight is not None)
+        assert client.check("live-doomed-0").action == "stop"
+    fired = store.firings("default", demo.NOW_NS, policy="odds")
+    assert [line.firing.run_id for line in fired] == ["live-doomed-0"] * 2
 
 
 # --- who may -------------------------------------------------------------------------------
