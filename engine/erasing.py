@@ -11,6 +11,8 @@ import logging
 from collections.abc import Callable
 from time import monotonic
 
+from engine import live, walk
+from engine.conventions import reading
 from engine.errors import BusyStoreError, ForkmapError, UnknownRunError
 from engine.metering import UNMETERED, Meter
 from engine.selections import Selection
@@ -20,6 +22,9 @@ WAIT_S = 10.0
 """How long who asks waits for the end of it; the rest is done in the background."""
 LOOK_S = 2.0
 """How often a server looks whether an erasure, by whichever process, has to be ended or tidied up after."""
+
+_TEXTS = (reading._identifier, reading._name_of_span, live._shared, walk.may_become)
+"""Tables that a process keeps of texts it has read: they may hold names."""
 
 _log = logging.getLogger(__name__)
 
@@ -85,6 +90,8 @@ class Erasing:
             return
         is_first = self._store.tidied() != count
         self._forget(is_first)
+        for table in _TEXTS:
+            table.cache_clear()
         if is_first:
             if not self._store.cut_log():
                 raise BusyStoreError("the log of the store is still read from")

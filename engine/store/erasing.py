@@ -16,7 +16,7 @@ from secrets import token_hex
 
 import msgspec
 
-from engine.selections import Before, ByAttribute, ByRun, ByTicket, Selection
+from engine.selections import Before, ByAttribute, ByRun, Selection
 from engine.store import Receipt
 from engine.store.expiring import remove_unseen, unseen
 from engine.store.fitting import bounded, plain
@@ -46,6 +46,7 @@ _BUMP = """
 INSERT INTO meta VALUES ('erasures', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1"""
 _IDLE_AGENTS = """
 DELETE FROM agents WHERE tenant = ? AND NOT EXISTS (SELECT 1 FROM runs WHERE agent = agents.no)"""
+_STILL = "SELECT steps, ticket FROM runs WHERE no = ? AND run_id = ?"
 _IS_USED = "SELECT 1 FROM runs WHERE tenant = ? AND instr(steps, ?) LIMIT 1"
 
 _SELECTIONS: msgspec.json.Decoder[Selection] = msgspec.json.Decoder(Selection)
@@ -118,25 +119,27 @@ def _take_runs(
     """Take runs away that still have the id beside their number, which another may have been given since."""
     taken = []
     for no, run_id in runs:
-        row = db.execute("SELECT steps FROM runs WHERE no = ? AND run_id = ?", (no, run_id)).fetchone()
+        row = db.execute(
+            "SELECT steps, ticket FROM runs WHERE no = ? AND run_id = ?", (no, run_id)
+        ).fetchone()
         if row is not None:
             gone = take_run(db, no, erasure_id)
-            _drop_signatures(db, tenant, row[0], {run_id, *gone.names, *_texts(selection)})
+            _drop_signatures(db, tenant, row[0], {*gone.names, row[1], *_texts(selection)})
             taken.append(gone)
     return taken
 
 
 def _texts(selection: Selection) -> tuple[str, ...]:
     match selection:
-        case ByTicket(text) | ByAttribute(_, text) | ByRun(text):
+        case ByAttribute(_, text) | ByRun(text):
             return (text,)
     return ()
 
 
-def _drop_signatures(db: sqlite3.Connection, tenant: int, steps: bytes, ids: Iterable[str]) -> None:
-    """Remove signatures that hold an id of a run that is gone, unless another run has such a step."""
+def _drop_signatures(db: sqlite3.Connection, tenant: int, steps: bytes, ids: Iterable[str | None]) -> None:
+    """Remove signatures that hold an id of a run that is gone, or its ticket, unless another run has them."""
     for signature in {step.signature for step in unpack_steps(steps)[0]}:
-        if not any(each in signature for each in ids):
+        if not any(each and each in signature for each in ids):
             continue
         if not db.execute(_IS_USED, (tenant, pack_text(signature))).fetchone():
             db.execute("DELETE FROM signatures WHERE tenant = ? AND signature = ?", (tenant, signature))
