@@ -45,9 +45,9 @@ def _has(held: ExitStack, folder: Path, key: str) -> bool:
     place = blake2b(key.encode(), digest_size=8).digest()[0] % KEYS
     try:
         folder.mkdir(exist_ok=True)
-        if not _locked(held, folder / f"key-{place}.lock"):
+        if not any(_locked(held, folder / f"build-{number}.lock") for number in range(AT_ONCE)):
             return False
-        return any(_locked(held, folder / f"build-{number}.lock") for number in range(AT_ONCE))
+        return _locked(held, folder / f"key-{place}.lock")
     except OSError as error:
         _log.warning("nothing can be claimed in %s, so other processes may build the same: %s", folder, error)
         return True
