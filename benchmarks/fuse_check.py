@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import chain, groupby
 from pathlib import Path
 from socket import create_connection
@@ -23,8 +24,13 @@ from benchmarks.http_latency import CLIENTS, HEAD, PLACE, RATES, Question, measu
 from benchmarks.servers import Server
 from benchmarks.timing import print_table
 from benchmarks.workload import SIGNATURES, Steps, steps
+from dashboard.cache_place import MEMORY
+from dashboard.caching import open_cache
+from engine.builder import Maps
+from engine.checks import Checks
 from engine.columns import paths_from_columns
 from engine.fuses import MIN_SUPPORT, Policy, ask
+from engine.guard import Guard
 from engine.keys import DEFAULT_TENANT, Role, mint
 from engine.live import Live, so_far
 from engine.maps import BehaviourMap, build
@@ -98,26 +104,40 @@ def percentile(times: list[float], share: float) -> float:
     return times[min(len(times) - 1, int(len(times) * share))]
 
 
-def told(what: str, call: Callable[[int], object]) -> tuple[str, ...]:
+def told(what: str, call: Callable[[int], object], calls: int = CALLS) -> tuple[str, ...]:
     """A line of the table."""
-    times = min((each_us(call) for _ in range(ROUNDS)), key=lambda times: percentile(times, 0.5))
+    times = min((each_us(call, calls) for _ in range(ROUNDS)), key=lambda times: percentile(times, 0.5))
     return (what, *(f"{percentile(times, share):.1f}" for share in (0.5, 0.99, 0.999)))
 
 
-def in_process() -> None:
-    """Measure the walk and the fuses alone."""
+def in_process(database: Path) -> None:
+    """Measure the fuses alone, and the whole check without HTTP."""
     behaviour = build(Cohort("default", "bench"), paths_from_columns(*columns(RUNS)), 0)
     index, live = Index(behaviour), flights(behaviour)
     named = behaviour.tokens[0].signature
     rows = [
         told("path", lambda n: ask(index, live[n % len(live)], POLICIES)),
         told("path, and with a step named", lambda n: ask(index, live[n % len(live)], POLICIES, named)),
+        whole(database),
     ]
     print_table(
         f"Fuse check in process: {len(behaviour):,} nodes, {TOKENS} tokens, {len(POLICIES)} policies",
         ("asked", "p50 µs", "p99 µs", "p99.9 µs"),
         rows,
     )
+
+
+def whole(database: Path) -> tuple[str, ...]:
+    """The check as a server makes it: path from the guard, map from the cache, policies from the store."""
+    store = open_store(database)
+    maps = Maps(store, open_cache(MEMORY, store), time_ns)
+    checks = Checks(store, maps, Guard(store, time_ns), time_ns)
+    with closing(store), closing(maps), checks.running():
+        while checks.check(DEFAULT_TENANT, LIVE).asked is None:
+            sleep(0.1)
+        return told(
+            "path, by guard, cache and store", lambda n: checks.check(DEFAULT_TENANT, LIVE), CALLS // 10
+        )
 
 
 def spans(now_ns: int) -> Iterator[list[Span]]:
@@ -165,15 +185,12 @@ def await_map(server: Server, request: bytes) -> None:
         sleep(0.1)
 
 
-def over_http(seconds: float) -> None:
+def over_http(server: Server, key: str, seconds: float) -> None:
     """Measure the whole question, while spans come in at several rates."""
     question = Question("check", "/api/v1/check", f'{{"run_id": "{LIVE}"}}'.encode())
-    PLACE.mkdir(exist_ok=True)
-    with TemporaryDirectory(dir=PLACE) as folder:
-        server, key = prepared(Path(folder))
-        with server.running():
-            await_map(server, question.request(key))
-            rows = [row(question, rate, measure(server, key, question, rate, seconds)) for rate in RATES]
+    with server.running():
+        await_map(server, question.request(key))
+        rows = [row(question, rate, measure(server, key, question, rate, seconds)) for rate in RATES]
     print_table(f"Fuse check by HTTP: {CLIENTS} clients, a server of 1 process", HEAD, rows)
 
 
@@ -182,8 +199,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5, help="how long each rate is measured over HTTP")
     asked = parser.parse_args()
-    in_process()
-    over_http(asked.seconds)
+    PLACE.mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=PLACE) as folder:
+        server, key = prepared(Path(folder))
+        in_process(server.database)
+        over_http(server, key, asked.seconds)
 
 
 if __name__ == "__main__":
