@@ -36,7 +36,10 @@ def claimed(store: Path | None) -> Claim:
     @contextmanager
     def claim(key: str) -> Iterator[bool]:
         with ExitStack() as held:
-            yield store is None or _has(held, store.with_name(f"{store.name}-claims"), key)
+            mine = store is None or _has(held, store.with_name(f"{store.name}-claims"), key)
+            if not mine:
+                held.close()
+            yield mine
 
     return claim
 
