@@ -13,6 +13,7 @@
     /signin?next=PATH                       where a person shows their key; then on to PATH
     /signout                                where they end that
     /healthz, /readyz                       whether the process is up, whether its store answers
+    /api/v1/…, /api/openapi.json            what programs ask, and that described
     /metrics                                what the server counts, for Prometheus
 
 A window is the last 30 days (not written), ``window=all``, or ``from=`` and ``to=`` (RFC 3339).
