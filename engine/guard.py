@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from math import inf
 from time import monotonic, perf_counter
 
 from engine.live import Known, Live, follow, know
@@ -30,6 +31,8 @@ LOOK_S = 0.025
 """How often the guard looks what has changed."""
 SHARE = 0.1
 """Part of the time it may read ahead: what comes in goes before."""
+UNASKED_S = 60.0
+"""After so long without a question it reads no more ahead than what was in flight when it started."""
 MOST_LAG_S = 0.1
 """Who asks when it has not looked for so long looks first."""
 RETRY_S = 1.0
@@ -78,9 +81,10 @@ class Guard:
         self._held: OrderedDict[TenantRun, _Held] = OrderedDict()
         self._spans = 0
         self._runs_of: dict[int, set[TenantRun]] = {}
-        self._asked: dict[TenantRun, None] = {}
+        self._first: dict[TenantRun, None] = {}
         self._others: dict[TenantRun, None] = {}
-        self._change, self._as_of_ns, self._looked_s = -1, 0, -MOST_LAG_S
+        self._change, self._as_of_ns = -1, 0
+        self._looked_s = self._asked_s = -inf
         self._owed_s = 0.0
         self._running = ExitStack()
         self._is_started = False
@@ -108,7 +112,8 @@ class Guard:
         StoreError
             If it has to be read and cannot be.
         """
-        if not self._is_started or monotonic() - self._looked_s > MOST_LAG_S:
+        self._asked_s = monotonic()
+        if not self._is_started or self._asked_s - self._looked_s > MOST_LAG_S:
             self.look()
         held = self._held.get((tenant, run_id))
         if held is None or not held.fresh:
@@ -150,9 +155,9 @@ class Guard:
             elif held is not None:
                 held.fresh = False
                 self._held.move_to_end(key)
-                self._want(key, held)
-        if touched.tenant and not any(key in self._held for key in named):
-            self._want(named[0], None)
+        if touched.tenant and self._looked_s - self._asked_s < UNASKED_S:
+            for key in [key for key in named if key in self._held] or named[:1]:
+                self._want(key, self._held.get(key))
 
     def _begin_anew(self, seeds: list[TenantRun]) -> None:
         """Hold nothing, as anything may have changed, and read ahead what is in flight."""
@@ -164,7 +169,7 @@ class Guard:
 
     def _want(self, key: TenantRun, held: _Held | None) -> None:
         """Have a run read ahead, before others that changed earlier; first those that were asked for."""
-        wanted = self._asked if held is not None and held.asked else self._others
+        wanted = self._first if held is not None and held.asked else self._others
         wanted.pop(key, None)
         wanted[key] = None
         if len(wanted) > self._capacity:
@@ -186,7 +191,7 @@ class Guard:
 
     def _next(self) -> TenantRun | None:
         with self._lock:
-            for wanted in (self._asked, self._others):
+            for wanted in (self._first, self._others):
                 while wanted:
                     key, _ = wanted.popitem()
                     held = self._held.get(key)

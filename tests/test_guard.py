@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -312,11 +314,54 @@ def started(path: Path, store: Store) -> Iterator[tuple[Guard, Counting]]:
 
 def test_runs_in_flight_are_read_ahead(store: Store, started: tuple[Guard, Counting]) -> None:
     guard, counting = started
+    assert known(guard, "any") is None
     store.append(T, [tool("a", 1), tool("b", 1, **of("s"))])
     until(lambda: sorted(counting.asked) == [("a", 1), ("s", 1)])
     store.append(T, [tool("a", 2)])
     until(lambda: len(counting.asked) == 3)
     assert known(guard, "a") == (Fold("tool:search", 2),)
+
+
+def test_while_nobody_asks_nothing_is_read_ahead(store: Store, started: tuple[Guard, Counting]) -> None:
+    guard, counting = started
+    until_as_of(guard, 1)
+    store.append(T, [tool("a", 1)])
+    until_as_of(guard, time.time_ns())
+    time.sleep(2 * LOOK_S)
+    assert counting.asked == []
+    assert known(guard, "a") == (Fold("tool:search", 1),)
+
+
+def test_runs_that_were_asked_for_are_read_ahead_of_others(path: Path, store: Store) -> None:
+    counting = Counting(path)
+    guard = Guard(counting, time.time_ns)
+    store.append(T, [tool("asked", 1)])
+    guard.live(T, "asked")
+    store.append(T, [tool("asked", 2)])
+    store.append(T, [tool("other", 1)])
+    guard.look()
+    counting.asked.clear()
+    guard.start()
+    until(lambda: len(counting.asked) == 2)
+    assert counting.asked == [("asked", 1), ("other", 1)]
+    guard.close()
+    counting.close()
+
+
+def test_settling_forgets_the_names_it_went_by(path: Path, store: Store) -> None:
+    def named() -> list[tuple[str, int]]:
+        with closing(sqlite3.connect(path)) as db:
+            return db.execute("SELECT run_id, trace FROM sessions").fetchall()
+
+    store.append(T, [tool("a", 1, **of("s")), tool("b", 1, **of("s")), tool("c", 1)])
+    assert named() == [("s", 1), ("s", 2)]
+    store.settle(T)
+    assert named() == []
+    store.append(T, [tool("b", 2, **{"forkmap.run.id": "own"})])
+    store.settle(T)
+    assert named() == [("s", 2)]
+    store.expire(T, NOW_NS + 10 * SECOND_NS, 1_000)
+    assert named() == []
 
 
 def test_what_was_in_flight_before_it_started_is_read_ahead(path: Path, store: Store) -> None:
