@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.fuses import QUIET, Asked, Foresight, Policy, ask, foresee
+from engine.foresight import Foresight, foresee
+from engine.fuses import QUIET, Asked, Policy, ask
 from engine.live import Live, so_far
 from engine.maps import BehaviourMap, build
 from engine.runs import Cohort
