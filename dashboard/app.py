@@ -147,7 +147,7 @@ def create_app(
     ids_of_pages: Any = html.Div([shell(), behaviour.skeleton(), run.skeleton()])
     app.validation_layout = ids_of_pages
     _register(app, service)
-    routes.register(server, service, cache)
+    routes.register(server, service)
     signin.register(server, door)
     forms.register(server, service)
     api.register(server, service)

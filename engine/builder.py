@@ -114,6 +114,13 @@ class Maps:
         answer = self._answer(request, held)
         return (answer, held.walk()) if held and isinstance(answer, Ready) else None
 
+    def packed(
+        self, cohort: Cohort, ready: Ready[BehaviourMap], pack: Callable[[BehaviourMap], bytes]
+    ) -> bytes:
+        """Bytes that are made of a cohort's map that was given; made once while it is kept in memory."""
+        held = self._shelf.recent(Request("map", cohort))
+        return held.packed(pack) if held and held.value is ready.value else pack(ready.value)
+
     def renew(self, tenant: str, agent: str) -> None:
         """Let what is built of an agent count as stale, however fresh: its runs have changed.
 

@@ -85,12 +85,20 @@ class Held:
     renewed: bool = False
     seen_s: float = 0.0
     _walk: Index | None = field(default=None, repr=False)
+    _packed: dict[Callable[[Any], bytes], bytes] = field(default_factory=dict, repr=False)
 
     def walk(self) -> Index:
         """A map's nodes, ready to be walked; kept."""
         if self._walk is None:
             self._walk = Index(self.value)
         return self._walk
+
+    def packed(self, pack: Callable[[Any], bytes]) -> bytes:
+        """What a function makes of the value; kept as long as the value is."""
+        known = self._packed.get(pack)
+        if known is None:
+            known = self._packed[pack] = pack(self.value)
+        return known
 
 
 class Shelf:
@@ -183,6 +191,8 @@ class Shelf:
 
     def _remember(self, request: Request, held: Held) -> None:
         with self._lock:
+            if held.erasures != self._counted:
+                return  # Something was erased while it was read.
             self._forget(request)
             self._memo[request] = held
             self._memo_bytes += held.size
