@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import logging
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -14,9 +15,8 @@ from typing import Any, NamedTuple, Protocol
 
 from dash import ClientsideFunction, Dash, Input, Output, State, html, no_update
 from flask import Flask
-from waitress import serve as listen
 
-from dashboard import api, callbacks, forms, ids, routes, security, urls
+from dashboard import api, callbacks, forms, ids, lanes, routes, security, urls
 from dashboard.api import intake
 from dashboard.auth import gate, signin
 from dashboard.auth.checking import KeyCheck
@@ -96,7 +96,9 @@ class Settings(NamedTuple):
 
 DEFAULTS = Settings()
 THREADS = intake.AT_ONCE + 4
-"""Requests answered at once."""
+"""Requests answered at once, beside quick ones."""
+SWITCH_S = 0.0005
+"""How long who computes keeps others from the interpreter: a tenth of Python's own, as answers are small."""
 CONNECTIONS = 2_000
 """Connections held at once: an exporter keeps its own open."""
 IDLE_S = 60
@@ -232,18 +234,18 @@ def serve(app: Dash, listener: socket, limits: Limits = LIMITS) -> None:
         app.index()  # Dash finds out which scripts there are, before anybody asks for one.
     gc.collect()
     gc.freeze()  # What is loaded by now stays: looking at it again and again costs a fifth of the intake.
+    sys.setswitchinterval(SWITCH_S)
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # A request that waits is no event.
     erasing = app.server.extensions[ERASING].look
     with app.server.extensions[CHECKS].running(), upkeep.repeating("erasing", erasing, upkeep.RETRY_S):
-        listen(
+        lanes.serving(
             app.server,
+            THREADS,
             sockets=[listener],
-            threads=THREADS,
             connection_limit=CONNECTIONS,
             channel_timeout=IDLE_S,
             asyncore_use_poll=True,  # select() knows no file past the 1,024th.
             recv_bytes=RECEIVED_BYTES,
             max_request_body_size=max(limits.max_body_bytes, callbacks.MAX_BYTES) + 1,
             clear_untrusted_proxy_headers=False,  # The gate knows whom to believe, and needs to see them all.
-            _quiet=True,
-        )
+        ).run()

@@ -1,0 +1,81 @@
+"""How waitress hands requests to threads: what is asked before each call of an agent waits for nothing else.
+
+Pages may wait for the store and requests of spans take long, so all of their threads can be busy at
+once; checks and probes have threads of their own. A small answer is sent in one piece: each system call
+lets go of the interpreter, and who wants it back waits for whoever computes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Flask
+from waitress.channel import HTTPChannel
+from waitress.server import create_server
+from waitress.task import ThreadedTaskDispatcher, WSGITask
+
+from dashboard import urls
+
+QUICK = frozenset({urls.API_CHECK, urls.HEALTHY, urls.READY})
+"""Paths that have threads of their own."""
+QUICK_THREADS = 2
+"""How many: one may have to read a run that the guard does not hold."""
+PIECE_BYTES = 1 << 16
+"""A longer answer is sent after its head."""
+
+
+class Lanes(ThreadedTaskDispatcher):
+    """Threads for most requests, and some for those that are quick."""
+
+    def __init__(self, threads: int) -> None:
+        super().__init__()
+        self.set_thread_count(threads)
+        self._quick = ThreadedTaskDispatcher()
+        self._quick.set_thread_count(QUICK_THREADS)
+
+    def add_task(self, task: Any) -> None:
+        """Take a connection whose next request is to be answered."""
+        if getattr(task.requests[0], "path", None) in QUICK:
+            self._quick.add_task(task)
+        else:
+            super().add_task(task)
+
+    def shutdown(self, cancel_pending: bool = True, timeout: int = 5) -> bool:
+        """End the threads, after what they are at."""
+        self._quick.shutdown(cancel_pending, timeout)
+        return super().shutdown(cancel_pending, timeout)
+
+
+class Answer(WSGITask):
+    """Sends a small answer with its head."""
+
+    def write(self, data: bytes) -> None:
+        """Send a part of the body, the first one after the head."""
+        is_whole = self.has_body and self.content_length == len(data) <= PIECE_BYTES
+        if self.wrote_header or not is_whole:
+            super().write(data)
+            return
+        self.channel.write_soon(self.build_response_header() + data)
+        self.wrote_header = True
+        self.content_bytes_written = len(data)
+
+
+class Channel(HTTPChannel):
+    """A connection that is answered like this."""
+
+    task_class = Answer
+
+
+def serving(app: Flask, threads: int, **settings: Any) -> Any:
+    """A waitress that runs an application so; its ``run`` ends when it is interrupted.
+
+    Parameters
+    ----------
+    threads : int
+        Requests answered at once, beside the quick ones.
+    **settings
+        What else waitress is told, its sockets first of all.
+    """
+    server: Any = create_server(app, _dispatcher=Lanes(threads), **settings)
+    server.channel_class = Channel
+    return server

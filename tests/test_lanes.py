@@ -1,0 +1,89 @@
+"""Quick requests wait for no others, and a small answer comes in one piece."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from flask import Flask, Response
+from waitress import wasyncore
+
+from dashboard.lanes import PIECE_BYTES, serving
+from dashboard.urls import HEALTHY
+
+THREADS = 2
+SHORT, LONG = b"x" * 1000, b"x" * (PIECE_BYTES + 1)
+WAIT_S = 30.0
+
+
+@contextmanager
+def served(paths: Mapping[str, Callable[[], bytes | Response]]) -> Iterator[Callable[[str], socket.socket]]:
+    """A server of some paths; what asks it for one, over a connection of its own."""
+    app, ending = Flask("served"), threading.Event()
+    for path, answer in paths.items():
+        app.add_url_rule(path, path, answer)
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = serving(app, THREADS, sockets=[listener])
+
+    def run() -> None:
+        while not ending.is_set():
+            wasyncore.loop(0.02, use_poll=True, map=server._map, count=1)
+
+    def ask(line: str) -> socket.socket:
+        connection = socket.create_connection(listener.getsockname(), WAIT_S)
+        connection.sendall(f"{line} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
+        return connection
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield ask
+    finally:
+        ending.set()
+        thread.join()
+        server.task_dispatcher.shutdown()
+        wasyncore.close_all(server._map)
+
+
+def test_a_quick_request_is_answered_while_every_other_thread_is_busy() -> None:
+    let_go, begun = threading.Event(), threading.Semaphore(0)
+
+    def slow() -> bytes:
+        begun.release()
+        let_go.wait(WAIT_S)
+        return b"slow"
+
+    with served({"/slow": slow, HEALTHY: lambda: b"quick"}) as ask:
+        waiting = [ask("GET /slow") for _ in range(THREADS)]
+        assert all(begun.acquire(timeout=WAIT_S) for _ in waiting)
+        with ask(f"GET {HEALTHY}") as quick:
+            assert quick.recv(4096).endswith(b"\r\n\r\nquick")
+        let_go.set()
+        for connection in waiting:
+            with connection:
+                assert connection.recv(4096).endswith(b"\r\n\r\nslow")
+
+
+def test_a_small_answer_comes_with_its_head_and_any_is_whole() -> None:
+    def parts() -> Response:
+        return Response([b"in ", b"parts"], headers={"Content-Length": "8"})
+
+    paths: dict[str, Callable[[], bytes | Response]]
+    paths = {"/short": lambda: SHORT, "/long": lambda: LONG, "/parts": parts, "/empty": lambda: b""}
+    with served(paths) as ask:
+        for line, body in (
+            ("GET /short", SHORT),
+            ("GET /long", LONG),
+            ("GET /parts", b"in parts"),
+            ("GET /empty", b""),
+            ("HEAD /short", b""),
+        ):
+            with ask(line) as connection:
+                answer = connection.recv(PIECE_BYTES)
+                assert line != "GET /short" or answer.endswith(SHORT)
+                while len(answer.partition(b"\r\n\r\n")[2]) < len(body):
+                    answer += connection.recv(PIECE_BYTES)
+                head, _, came = answer.partition(b"\r\n\r\n")
+                assert (head[:15], came) == (b"HTTP/1.1 200 OK", body)
