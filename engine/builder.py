@@ -26,7 +26,7 @@ from engine.maps import BehaviourMap
 from engine.metering import UNMETERED, Meter
 from engine.requests import Absent, Answer, Building, Failed, Ready, Request, load
 from engine.runs import SECOND_NS, Cohort
-from engine.shelf import Cache, Held, Shelf
+from engine.shelf import Cache, Held, Place, Shelf
 from engine.store import Store
 from engine.walk import Index
 
@@ -154,23 +154,25 @@ class Maps:
         """Whether it need not be built yet; one built far ahead, as the clock was set back, must be."""
         return not held.renewed and abs(self._wall_ns() - held.built_ns) < self._ttl_ns
 
-    def _is_there(self, request: Request) -> bool:
-        held = self._shelf.get(request)
+    def _is_at(self, place: Place) -> bool:
+        held = self._shelf.at(place)
         return held is not None and self._is_fresh(held)
 
     def _build(self, request: Request) -> bool:
         """Build a request unless it is there, fresh; False while other processes have the claim."""
-        if self._is_there(request):
-            return True
         place = self._shelf.place(request)
+        if self._is_at(place):
+            return True
         with self._claim(place.key) as mine:
-            if mine and not self._is_there(request):
-                self._make(request)
+            if mine:
+                place = self._shelf.place(request)
+                if not self._is_at(place):
+                    self._make(place)
         return mine
 
-    def _make(self, request: Request) -> None:
-        place, built_ns, begun_s = self._shelf.place(request), self._wall_ns(), time.perf_counter()
-        value = self._load(request, self._store, self._now_ns())
+    def _make(self, place: Place) -> None:
+        built_ns, begun_s = self._wall_ns(), time.perf_counter()
+        value = self._load(place.request, self._store, self._now_ns())
         self._shelf.put(place, value, built_ns)
         self._meter.time("build_seconds", time.perf_counter() - begun_s)
         self._meter.count("builds", label="ready")

@@ -126,7 +126,21 @@ class Shelf:
 
     def get(self, request: Request) -> Held | None:
         """What the cache holds; it is unpickled once."""
-        return self._found(self.place(request), monotonic())
+        return self.at(self.place(request))
+
+    def at(self, place: Place) -> Held | None:
+        """What the cache holds at a place."""
+        now_s = monotonic()
+        for _ in range(2):  # Its body may be gone where a newer one has just taken its place.
+            stamp = self._cache.get(place.key)
+            if stamp is None:
+                return None
+            held = self._held(place, stamp)
+            if held is not None:
+                held.renewed, held.seen_s = stamp[8:] != place.renewal, now_s
+                self._remember(place.request, held)
+                return held
+        return None
 
     def place(self, request: Request) -> Place:
         """Where a build that begins now belongs."""
@@ -168,19 +182,6 @@ class Shelf:
         self._drop()
         if shared:
             self._cache.clear()
-
-    def _found(self, place: Place, now_s: float) -> Held | None:
-        """What lies at a place; its body may be gone where a newer one has just taken its place."""
-        for _ in range(2):
-            stamp = self._cache.get(place.key)
-            if stamp is None:
-                return None
-            held = self._held(place, stamp)
-            if held is not None:
-                held.renewed, held.seen_s = stamp[8:] != place.renewal, now_s
-                self._remember(place.request, held)
-                return held
-        return None
 
     def _held(self, place: Place, stamp: bytes) -> Held | None:
         built_ns, held = int.from_bytes(stamp[:8], "big"), self._memo.get(place.request)
