@@ -8,13 +8,12 @@ answer is as recent as :attr:`Guard.as_of_ns`, however far reading ahead has com
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from math import inf
 from time import monotonic, perf_counter
 
+from engine.holding import Held, Holding
 from engine.live import Known, Live, follow, know
 from engine.metering import UNMETERED, Meter
 from engine.runs import LIVE_NS, SECOND_NS
@@ -25,8 +24,6 @@ CAPACITY = 10_000
 """Runs that are held by default."""
 MAX_SPANS = 5_000
 """A run of more spans is not followed: its path met a bound long ago."""
-SPANS_A_RUN = 30
-"""Spans held for each run there is room for, whichever run they are of."""
 LOOK_S = 0.025
 """How often the guard looks what has changed."""
 SHARE = 0.1
@@ -37,18 +34,6 @@ MOST_LAG_S = 0.1
 """Who asks when it has not looked for so long looks first."""
 RETRY_S = 1.0
 """How long after a fault it looks again."""
-
-
-@dataclass(slots=True)
-class _Held:
-    """What is held of a run; ``fresh`` until one of its traces changes."""
-
-    live: Live | None
-    known: dict[int, Known]
-    traces: tuple[int, ...]
-    change: int
-    fresh: bool
-    asked: bool
 
 
 class Guard:
@@ -74,13 +59,11 @@ class Guard:
         meter: Meter = UNMETERED,
         capacity: int = CAPACITY,
     ) -> None:
-        self._store, self._now_ns, self._meter, self._capacity = store, now_ns, meter, capacity
+        self._store, self._now_ns, self._meter = store, now_ns, meter
         self._settings = store.reading_settings
         self._lock = threading.Lock()
         self._looking = threading.Lock()
-        self._held: OrderedDict[TenantRun, _Held] = OrderedDict()
-        self._spans = 0
-        self._runs_of: dict[int, set[TenantRun]] = {}
+        self._held = Holding(capacity)
         self._first: dict[TenantRun, None] = {}
         self._others: dict[TenantRun, None] = {}
         self._change, self._as_of_ns = -1, 0
@@ -131,7 +114,9 @@ class Guard:
                 return
             now_ns, now_s = self._now_ns(), monotonic()
             changes = self._store.changes(self._change)
-            seeds = [] if changes.whole else self._store.in_flight(self._after_ns(now_ns), self._capacity)
+            seeds = (
+                [] if changes.whole else self._store.in_flight(self._after_ns(now_ns), self._held.capacity)
+            )
             with self._lock:
                 self._change = changes.up_to
                 if not changes.whole:
@@ -148,31 +133,28 @@ class Guard:
     def _mark(self, touched: Touched) -> None:
         """Let what is held of the runs a trace belonged to, or may belong to, be stale; of a gone one, go."""
         named = [(touched.tenant, run_id) for run_id in touched.run_ids]
-        for key in {*named, *self._runs_of.get(touched.trace, ())}:
-            held = self._held.get(key)
-            if held is not None and not touched.tenant:
-                self._drop(key)
-            elif held is not None:
-                held.fresh = False
-                self._held.move_to_end(key)
+        known = [key for key in {*named, *self._held.of_trace(touched.trace)} if self._held.get(key)]
+        for key in known:
+            if touched.tenant:
+                self._held.touch(key)
+            else:
+                self._held.drop(key)
         if touched.tenant and self._looked_s - self._asked_s < UNASKED_S:
-            for key in [key for key in named if key in self._held] or named[:1]:
+            for key in known or named[:1]:
                 self._want(key, self._held.get(key))
 
     def _begin_anew(self, seeds: list[TenantRun]) -> None:
         """Hold nothing, as anything may have changed, and read ahead what is in flight."""
         self._held.clear()
-        self._runs_of.clear()
-        self._spans = 0
         for key in reversed(seeds):
             self._want(key, None)
 
-    def _want(self, key: TenantRun, held: _Held | None) -> None:
+    def _want(self, key: TenantRun, held: Held | None) -> None:
         """Have a run read ahead, before others that changed earlier; first those that were asked for."""
         wanted = self._first if held is not None and held.asked else self._others
         wanted.pop(key, None)
         wanted[key] = None
-        if len(wanted) > self._capacity:
+        if len(wanted) > self._held.capacity:
             del wanted[next(iter(wanted))]
 
     def _step(self, told: Told) -> float:
@@ -199,57 +181,41 @@ class Guard:
                         return key
         return None
 
-    def _read(self, tenant: str, run_id: str) -> _Held | None:
+    def _read(self, tenant: str, run_id: str) -> Held | None:
         """Read a run as it is now, and hold it."""
         before = self._held.get((tenant, run_id))
         known = {} if before is None else before.known
         trail = self._store.trail(tenant, run_id, known, MAX_SPANS)
         if trail is None:
             with self._lock:
-                self._drop((tenant, run_id))
+                self._held.drop((tenant, run_id))
             return None
         held = self._folded(trail, known)
         with self._lock:
             self._hold((tenant, trail.run_id), held)
         return held
 
-    def _folded(self, trail: Trail, known: dict[int, Known]) -> _Held:
+    def _folded(self, trail: Trail, known: dict[int, Known]) -> Held:
         if trail.spans is None:
             self._meter.count("guard_too_long")
-            return _Held(None, {}, trail.traces, trail.change, True, False)
+            return Held(None, {}, trail.traces, trail.change)
         evaluation = self._settings.evaluation
         now = {
             digest: known[digest] if span is None else know(span, evaluation)
             for digest, span in trail.spans.items()
         }
-        live = follow(trail.run_id, now.values(), self._settings)
-        return _Held(live, now, trail.traces, trail.change, True, False)
+        return Held(follow(trail.run_id, now.values(), self._settings), now, trail.traces, trail.change)
 
-    def _hold(self, key: TenantRun, held: _Held) -> None:
-        """Hold a run, unless it was read later meanwhile; make room for it."""
+    def _hold(self, key: TenantRun, held: Held) -> None:
+        """Hold a run, unless it was read later meanwhile."""
         before = self._held.get(key)
         if before is not None:
             if before.change > held.change:
                 return
             held.asked = before.asked
-            self._drop(key)
-        self._held[key] = held
+        left = self._held.hold(key, held)
+        if left:
+            self._meter.count("guard_evicted", left)
         if held.change < self._change:  # it may have changed unnoticed
             held.fresh = False
             self._want(key, held)
-        self._spans += len(held.known)
-        for trace in held.traces:
-            self._runs_of.setdefault(trace, set()).add(key)
-        while len(self._held) > self._capacity or self._spans > SPANS_A_RUN * self._capacity:
-            self._drop(next(iter(self._held)))
-            self._meter.count("guard_evicted")
-
-    def _drop(self, key: TenantRun) -> None:
-        held = self._held.pop(key, None)
-        if held is None:
-            return
-        self._spans -= len(held.known)
-        for trace in held.traces:
-            self._runs_of[trace].discard(key)
-            if not self._runs_of[trace]:
-                del self._runs_of[trace]

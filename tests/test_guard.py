@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.errors import StoreError, UnknownRunError
-from engine.guard import LOOK_S, MAX_SPANS, MOST_LAG_S, SPANS_A_RUN, Guard
+from engine.guard import LOOK_S, MAX_SPANS, MOST_LAG_S, Guard
+from engine.holding import SPANS_A_RUN
 from engine.live import Live
 from engine.paths import CUT, Fold, Token, fold
 from engine.runs import SECOND_NS, ReadingSettings
