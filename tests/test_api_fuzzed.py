@@ -20,7 +20,9 @@ from schemathesis.schemas import BaseSchema
 from dashboard import api
 from dashboard.api import openapi
 from dashboard.api.operations import NoQuery
+from engine.declaring import BY_API, signed
 from engine.keys import Role, mint
+from engine.runs import Declaration, Outcome
 from engine.store.sqlite import open_store
 from tests.exporting import get
 from tests.servers import Server
@@ -46,11 +48,13 @@ UNSAID = {
 
 @pytest.fixture
 def key(tmp_path: Path) -> str:
-    """A key of a tenant in a new store."""
+    """A key of a tenant in a new store; it has said how every run ended, and so may take that back."""
     store = open_store(tmp_path / "s.sqlite", create=True)
     plant(store, "ours")
     made, text = mint("ours", Role.ADMIN, "", NOW)
     store.add_key(made)
+    by = signed(BY_API, made.caller.name)
+    store.declare("ours", [Declaration(run_id, Outcome.SUCCESS, NOW, by) for run_id in RUNS])
     store.close()
     return text
 
