@@ -251,11 +251,11 @@ class SQLiteStore:
 
     def key(self, key_id: str) -> Key | None:
         """See :meth:`engine.store.Store.key`."""
-        return self._read(keyring.by_id, key_id)
+        return self._glance(keyring.by_id, key_id)
 
     def has_keys(self) -> bool:
         """See :meth:`engine.store.Store.has_keys`."""
-        return self._read(keyring.has_any)
+        return self._glance(keyring.has_any)
 
     def secret(self) -> bytes:
         """See :meth:`engine.store.Store.secret`."""
@@ -284,7 +284,7 @@ class SQLiteStore:
 
     def policies(self, tenant: str) -> tuple[Policy, ...]:
         """See :meth:`engine.store.Store.policies`."""
-        return self._read(policing.policies, tenant)
+        return self._glance(policing.policies, tenant)
 
     def set_policy(self, tenant: str, policy: Policy) -> bool:
         """See :meth:`engine.store.Store.set_policy`."""
@@ -320,7 +320,7 @@ class SQLiteStore:
 
     def erasures(self) -> int:
         """See :meth:`engine.store.Store.erasures`."""
-        return self._read(_number, "erasures") or 0
+        return self._glance(_number, "erasures") or 0
 
     def begin_erasure(self, tenant: str, selection: Selection, asked_by: str, now_ns: int) -> str:
         """See :meth:`engine.store.Store.begin_erasure`."""
@@ -399,7 +399,7 @@ class SQLiteStore:
 
     def clock_ns(self) -> int | None:
         """See :meth:`engine.store.Store.clock_ns`."""
-        return self._read(_number, "clock_ns")
+        return self._glance(_number, "clock_ns")
 
     def set_clock(self, now_ns: int) -> None:
         """See :meth:`engine.store.Store.set_clock`."""
@@ -416,6 +416,13 @@ class SQLiteStore:
     ) -> T:
         """Ask within one snapshot."""
         with self._transaction(_snapshot) as db:
+            return ask(db, *args, **kwargs)
+
+    def _glance(
+        self, ask: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Ask by one statement, a snapshot by itself: to begin and end one lets go of the interpreter twice."""
+        with self._connected() as db:
             return ask(db, *args, **kwargs)
 
     @contextmanager
@@ -452,18 +459,29 @@ class SQLiteStore:
     @contextmanager
     def _transaction(self, begin: Callable[[sqlite3.Connection], object]) -> Iterator[sqlite3.Connection]:
         """A connection of one's own inside a transaction, kept on success and undone on any error."""
-        with opening.told(self.path):
-            opening.check_same(self.path, self._file)
-            db = self._connection()
+        with self._connected() as db:
             try:
                 begin(db)
                 yield db
                 db.execute("COMMIT")
             except sqlite3.Error:
-                db.close()
                 raise
             except BaseException:
                 db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        """A connection of one's own, given up if the database fails."""
+        with opening.told(self.path):
+            opening.check_same(self.path, self._file)
+            db = self._connection()
+            try:
+                yield db
+            except sqlite3.Error:
+                db.close()
+                raise
+            except BaseException:
                 self._idle.append(db)
                 raise
             self._idle.append(db)
