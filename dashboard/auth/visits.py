@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -73,6 +74,7 @@ def _tenant(environ: Mapping[str, Any], header: str) -> str:
     return sent.strip().encode("latin-1", "replace").decode("utf-8", "replace")
 
 
+@lru_cache
 def plain_address(text: str) -> str:
     """An address without a port; one of IPv4 that came over IPv6 is one of IPv4.
 
@@ -91,6 +93,7 @@ def plain_address(text: str) -> str:
     return str((known.ipv4_mapped if isinstance(known, IPv6Address) else None) or known)
 
 
+@lru_cache
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach a host.
 

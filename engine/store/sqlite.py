@@ -421,7 +421,7 @@ class SQLiteStore:
     def _glance(
         self, ask: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Ask by one statement, a snapshot by itself: to begin and end one lets go of the interpreter twice."""
+        """Ask by one statement, a snapshot by itself: to begin and end one would take longer than that."""
         with self._connected() as db:
             return ask(db, *args, **kwargs)
 
