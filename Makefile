@@ -40,6 +40,8 @@ bench: $(VENV)/develop.stamp $(PEERS)/peers.stamp $(SERVERS)/servers.stamp
 	$(BIN)/python -m benchmarks.map_build --peers $(PEERS)/bin/python
 	$(BIN)/python -m benchmarks.ingest
 	$(BIN)/python -m benchmarks.http_ingest --peers $(SERVERS)/bin
+	$(BIN)/python -m benchmarks.http_latency
+	$(BIN)/python -m benchmarks.http_latency --workers 2
 	$(BIN)/python -m benchmarks.cohort_read
 	$(BIN)/python -m benchmarks.recovery
 	$(BIN)/python -m benchmarks.guard
