@@ -114,9 +114,7 @@ class Guard:
                 return
             now_ns, now_s = self._now_ns(), monotonic()
             changes = self._store.changes(self._change)
-            seeds = (
-                [] if changes.whole else self._store.in_flight(self._after_ns(now_ns), self._held.capacity)
-            )
+            seeds = [] if changes.whole else self._in_flight(now_ns)
             with self._lock:
                 self._change = changes.up_to
                 if not changes.whole:
@@ -125,10 +123,11 @@ class Guard:
                     self._mark(touched)
             self._as_of_ns, self._looked_s = now_ns, now_s
 
-    def _after_ns(self, now_ns: int) -> int:
-        """What was active before is not in flight; in a store with a clock of its own, by that."""
+    def _in_flight(self, now_ns: int) -> list[TenantRun]:
+        """Runs that may go on, the latest first; in a store with a clock of its own by that."""
         clock_ns = self._store.clock_ns()
-        return (now_ns if clock_ns is None else clock_ns) - LIVE_NS
+        after_ns = (now_ns if clock_ns is None else clock_ns) - LIVE_NS
+        return self._store.in_flight(after_ns, self._held.capacity)
 
     def _mark(self, touched: Touched) -> None:
         """Let what is held of the runs a trace belonged to, or may belong to, be stale; of a gone one, go."""
