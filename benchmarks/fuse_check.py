@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import servers
-from benchmarks.http_latency import CLIENTS, HEAD, PLACE, RATES, Question, measure, row
+from benchmarks.http_latency import CLIENTS, HEAD, PLACE, RATES, Question, by, measure, row
 from benchmarks.servers import Server
 from benchmarks.timing import print_table
 from benchmarks.workload import SIGNATURES, Steps, steps
@@ -185,13 +185,13 @@ def await_map(server: Server, request: bytes) -> None:
         sleep(0.1)
 
 
-def over_http(server: Server, key: str, seconds: float) -> None:
+def over_http(server: Server, key: str, seconds: float, workers: int) -> None:
     """Measure the whole question, while spans come in at several rates."""
     question = Question("check", "/api/v1/check", f'{{"run_id": "{LIVE}"}}'.encode())
-    with server.running():
+    with by(workers, server).running():
         await_map(server, question.request(key))
         rows = [row(question, rate, measure(server, key, question, rate, seconds)) for rate in RATES]
-    print_table(f"Fuse check by HTTP: {CLIENTS} clients, a server of 1 process", HEAD, rows)
+    print_table(f"Fuse check by HTTP: {CLIENTS} clients, workers: {workers}", HEAD, rows)
 
 
 def main() -> None:
@@ -203,7 +203,8 @@ def main() -> None:
     with TemporaryDirectory(dir=PLACE) as folder:
         server, key = prepared(Path(folder))
         in_process(server.database)
-        over_http(server, key, asked.seconds)
+        for workers in (1, 2):
+            over_http(server, key, asked.seconds, workers)
 
 
 if __name__ == "__main__":

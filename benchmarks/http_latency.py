@@ -87,10 +87,15 @@ def prepared(place: Path, workers: int = 1) -> tuple[Server, str]:
     store.append(DEFAULT_TENANT, read(otlp_batches.request(1), "protobuf", LIMITS).spans)
     store.settle(DEFAULT_TENANT)
     store.close()
-    if workers > 1:
-        command = (*server.command, "--workers", str(workers))
-        server = server._replace(command=command, environment={"FORKMAP_CACHE": str(place / "cache")})
-    return server, shown
+    return by(workers, server), shown
+
+
+def by(workers: int, server: Server) -> Server:
+    """A server of so many processes; several share a cache beside their store."""
+    if workers == 1:
+        return server
+    command = (*server.command, "--workers", str(workers))
+    return server._replace(command=command, environment={"FORKMAP_CACHE": f"{server.database.parent}/cache"})
 
 
 def measure(server: Server, key: str, question: Question, rate: float, seconds: float) -> Measured:
@@ -197,8 +202,7 @@ def main() -> None:
                 for question in QUESTIONS
                 for rate in asked.rates
             ]
-    processes = f"{asked.workers} process" + "es" * (asked.workers > 1)
-    print_table(f"Small questions by HTTP: {CLIENTS} clients, a server of {processes}", HEAD, rows)
+    print_table(f"Small questions by HTTP: {CLIENTS} clients, workers: {asked.workers}", HEAD, rows)
 
 
 if __name__ == "__main__":
