@@ -102,7 +102,7 @@ READS: dict[str, Ask] = {
     "runs_of": lambda store, tenant: store.runs_of(tenant, map(trace_of, KEY_IDS), ["run-1"]),
     "declarations": lambda store, tenant: store.declarations(tenant, "run-1"),
     "rules": lambda store, tenant: store.rules(tenant, "desk"),
-    "trail": lambda store, tenant: store.trail(tenant, "run-1", (), 100),
+    "trail": lambda store, tenant: getattr(store.trail(tenant, "run-1", (), 100), "spans", None),
     "undeclared": lambda store, tenant: [*store.undeclared(tenant, "desk")],
     "keys": lambda store, tenant: store.keys(tenant),
     "policies": lambda store, tenant: store.policies(tenant),
