@@ -38,8 +38,11 @@ _LAST = "SELECT max(no) FROM (SELECT no FROM runs WHERE no > ? ORDER BY no LIMIT
 _HAVING = """
 SELECT r.no, r.run_id, t.trace_id, s.span_id, s.body
 FROM runs r CROSS JOIN traces t ON t.run = r.no CROSS JOIN spans s ON s.trace = t.no
-WHERE r.no > ? AND r.no <= ? AND r.tenant = ? AND instr(s.body, ?) ORDER BY r.no"""
-"""Spans that hold a name; whether it is an attribute's, and with which value, is seen once they are read."""
+WHERE r.no > ? AND r.no <= ? AND +r.tenant = ? AND instr(s.body, ?) ORDER BY r.no"""
+"""Spans that hold a name; whether it is an attribute's, and with which value, is seen once they are read.
+
+The plus keeps SQLite from walking all of a tenant for each range of runs.
+"""
 
 _TOLD = f"SELECT 1 FROM {{}} WHERE tenant = :tenant AND run_id {_IN_NAMES}"
 
