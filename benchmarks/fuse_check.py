@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from itertools import chain, groupby
+from itertools import chain, cycle, groupby
 from pathlib import Path
 from socket import create_connection
 from tempfile import TemporaryDirectory
@@ -89,12 +89,12 @@ def _steps(token: Token) -> list[str]:
     return [token.signature] * BUCKET_STARTS[token.bucket]
 
 
-def each_us(call: Callable[[int], object], calls: int = CALLS) -> list[float]:
+def each_us(call: Callable[[], object], calls: int = CALLS) -> list[float]:
     """Microseconds of each call, sorted."""
     times = []
-    for number in range(calls):
+    for _ in range(calls):
         begun = perf_counter_ns()
-        call(number)
+        call()
         times.append((perf_counter_ns() - begun) / 1000)
     return sorted(times)
 
@@ -104,7 +104,7 @@ def percentile(times: list[float], share: float) -> float:
     return times[min(len(times) - 1, int(len(times) * share))]
 
 
-def told(what: str, call: Callable[[int], object], calls: int = CALLS) -> tuple[str, ...]:
+def told(what: str, call: Callable[[], object], calls: int = CALLS) -> tuple[str, ...]:
     """A line of the table."""
     times = min((each_us(call, calls) for _ in range(ROUNDS)), key=lambda times: percentile(times, 0.5))
     return (what, *(f"{percentile(times, share):.1f}" for share in (0.5, 0.99, 0.999)))
@@ -115,9 +115,10 @@ def in_process(database: Path) -> None:
     behaviour = build(Cohort("default", "bench"), paths_from_columns(*columns(RUNS)), 0)
     index, live = Index(behaviour), flights(behaviour)
     named = behaviour.tokens[0].signature
+    turns = cycle(live)
     rows = [
-        told("path", lambda n: ask(index, live[n % len(live)], POLICIES)),
-        told("path, and with a step named", lambda n: ask(index, live[n % len(live)], POLICIES, named)),
+        told("path", lambda: ask(index, next(turns), POLICIES)),
+        told("path, and with a step named", lambda: ask(index, next(turns), POLICIES, named)),
         whole(database),
     ]
     print_table(
@@ -136,7 +137,7 @@ def whole(database: Path) -> tuple[str, ...]:
         while checks.check(DEFAULT_TENANT, LIVE).asked is None:
             sleep(0.1)
         return told(
-            "path, by guard, cache and store", lambda n: checks.check(DEFAULT_TENANT, LIVE), CALLS // 10
+            "path, by guard, cache and store", lambda: checks.check(DEFAULT_TENANT, LIVE), CALLS // 10
         )
 
 

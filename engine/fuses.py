@@ -169,13 +169,17 @@ def ask(index: Index, live: Live, policies: Iterable[Policy], next_step: str | N
 
 def _fired(policy: Policy, live: Live, foresights: Sequence[Foresight]) -> Fired | None:
     """The first that makes the policy's fuse fire, if one does."""
-    if policy.agent not in (None, live.agent) or live.steps < policy.foresight_after_steps:
-        return None
     for each in foresights:
-        enough = each.whole and each.support >= policy.foresight_min_support
-        if enough and each.high < policy.min_success_odds:
+        if each.high < policy.min_success_odds and _may_fire(policy, live, each):
             return Fired(policy, each)
     return None
+
+
+def _may_fire(policy: Policy, live: Live, found: Foresight) -> bool:
+    """Whether the policy is about this run, by now, and there is history enough."""
+    its = policy.agent is None or policy.agent == live.agent
+    enough = found.whole and found.support >= policy.foresight_min_support
+    return its and enough and live.steps >= policy.foresight_after_steps
 
 
 def written(fired: Fired, live: Live, time_ns: int) -> Firing:

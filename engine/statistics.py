@@ -18,6 +18,7 @@ Z = 1.96
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_Z_SQUARED = Z * Z
 _TIE = 1e-7
 _SMALLEST = float(np.finfo(np.float64).tiny)
 _LARGEST_CHUNK = 1 << 20
@@ -76,9 +77,9 @@ def wilson_one(successes: int, support: int) -> tuple[float, float]:
     if not support:
         return 0.0, 1.0
     rate = successes / support
-    shrink = 1.0 + Z * Z / support
-    centre = (rate + Z * Z / (2.0 * support)) / shrink
-    spread = Z / shrink * math.sqrt(rate * (1.0 - rate) / support + Z * Z / (4.0 * support * support))
+    shrink = 1.0 + _Z_SQUARED / support
+    centre = (rate + _Z_SQUARED / (2.0 * support)) / shrink
+    spread = Z / shrink * math.sqrt(rate * (1.0 - rate) / support + _Z_SQUARED / (4.0 * support * support))
     return centre - spread if successes else 0.0, centre + spread if successes < support else 1.0
 
 
