@@ -48,9 +48,7 @@ def pack(spans: Sequence[Span]) -> list[PackedSpan]:
 
 
 def _packed(spans: Iterable[Span]) -> list[PackedSpan]:
-    return [
-        PackedSpan(s.trace_id, s.span_id, s.end_ns is not None, pack_span(s), session(s)) for s in spans
-    ]
+    return [PackedSpan(s.trace_id, s.span_id, s.end_ns is not None, pack_span(s), session(s)) for s in spans]
 
 
 def append(db: sqlite3.Connection, tenant: int, spans: Sequence[PackedSpan]) -> Appended:
