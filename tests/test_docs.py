@@ -38,7 +38,10 @@ RULES = {
         ),
         *(f"engine.{name}" for name in ("verdicts", "calibration", "fuses", "ledger", "store")),
         *(f"engine.{name}" for name in ("builder", "builds", "shelf", "claims")),
-        *(f"engine.{name}" for name in ("retention", "upkeep", "guard", "holding", "forkmap_client")),
+        *(
+            f"engine.{name}"
+            for name in ("retention", "erasing", "upkeep", "guard", "holding", "forkmap_client")
+        ),
         "dashboard.auth.failures",
         "dashboard.auth.sessions",
         "dashboard.theme",
