@@ -105,9 +105,7 @@ def history_of(map: BehaviourMap, run: Run, folds: Sequence[Fold], live: bool) -
     member = None if live else map.member(run.run_id)
     if member is None or map.member_outcome[member] != run.outcome:
         return History(index)
-    texts = [str(fold.token) for fold in folds]
-    node = index.descend(texts)
-    whole = bool(map.depth[node] == len(texts))
+    node, whole = index.descend([str(fold.token) for fold in folds])
     if node != map.member_node[member] or whole != map.member_kept[member]:
         return History(index)
     return History(index, node, run.outcome == Outcome.SUCCESS)

@@ -180,7 +180,8 @@ def rule(why: Why, support: int, high: float, reached: int, base: tuple[int, int
     """
     completed, successes = base
     if why is Why.REACHED and support >= MIN_HISTORY:
-        return "likely_failure" if high < min(successes / completed, LIKELY_FAILURE_BELOW) else "on_track"
+        is_low = high < LIKELY_FAILURE_BELOW and high < successes / completed
+        return "likely_failure" if is_low else "on_track"
     return "novel" if why is Why.ABSENT and reached >= MIN_HISTORY else "insufficient_history"
 
 

@@ -81,8 +81,8 @@ class Index:
             self._below[node] = known
         return known
 
-    def descend(self, closed: Iterable[str]) -> int:
-        """The deepest node that closed tokens, given as text, lead to from the root."""
+    def descend(self, closed: Iterable[str]) -> tuple[int, bool]:
+        """The deepest node that closed tokens, given as text, lead to from the root; whether all do."""
         below, node = self._below, 0
         for text in closed:
             try:
@@ -90,9 +90,9 @@ class Index:
             except KeyError:
                 child = self.below(node).get(text)
                 if child is None:
-                    break
+                    return node, False
                 node = child
-        return node
+        return node, True
 
     def stand(self, closed: Sequence[str], last: Token | None = None) -> Standing:
         """Where a run stands that closed some tokens and may have an open one.
@@ -104,13 +104,12 @@ class Index:
         last : Token, optional
             The open token: pooled.
         """
-        node = self.descend(closed)
-        depth = int(self.map.depth[node])
-        if depth < len(closed):
+        node, whole = self.descend(closed)
+        if not whole:
             return self.missing(node)
         if last is not None:
             return self.pool(node, last)
-        return Standing(Why.REACHED, node, depth, (node,), *self._counts(node))
+        return Standing(Why.REACHED, node, len(closed), (node,), *self._counts(node))
 
     def pool(self, node: int, wanted: Token) -> Standing:
         """The children of a node that a token, still open, may become: its bucket and higher."""
