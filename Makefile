@@ -44,6 +44,7 @@ bench: $(VENV)/develop.stamp $(PEERS)/peers.stamp $(SERVERS)/servers.stamp
 	$(BIN)/python -m benchmarks.http_latency --workers 2
 	$(BIN)/python -m benchmarks.cohort_read
 	$(BIN)/python -m benchmarks.recovery
+	$(BIN)/python -m benchmarks.erasure
 	$(BIN)/python -m benchmarks.guard
 	$(BIN)/python -m benchmarks.fuse_check
 	$(BIN)/python -m benchmarks.builds

@@ -22,7 +22,7 @@ from engine.store.expiring import remove_unseen, unseen
 from engine.store.fitting import bounded, plain
 from engine.store.keyring import make_secret
 from engine.store.keys import told_name
-from engine.store.packing import pack_text, unpack_steps
+from engine.store.packing import pack_text, unpack_signatures
 from engine.store.removing import Taken, forget, sweep, take_run, take_trace, together
 from engine.store.selecting import Found, find, loose
 
@@ -138,7 +138,7 @@ def _texts(selection: Selection) -> tuple[str, ...]:
 
 def _drop_signatures(db: sqlite3.Connection, tenant: int, steps: bytes, ids: Iterable[str | None]) -> None:
     """Remove signatures that hold an id of a run that is gone, or its ticket, unless another run has them."""
-    for signature in {step.signature for step in unpack_steps(steps)[0]}:
+    for signature in unpack_signatures(steps):
         if not any(each and each in signature for each in ids):
             continue
         if not db.execute(_IS_USED, (tenant, pack_text(signature))).fetchone():

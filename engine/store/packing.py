@@ -124,6 +124,11 @@ def _pack_steps(steps: Sequence[Step], trace_ids: Iterable[str]) -> bytes:
     return _ENCODER.encode((origin_ns, tuple(signatures), tuple(traces), packed))
 
 
+def unpack_signatures(blob: bytes) -> tuple[str, ...]:
+    """The signatures of packed steps, each once."""
+    return _STEPS.decode(blob).signatures
+
+
 def unpack_steps(blob: bytes) -> tuple[tuple[Step, ...], tuple[str, ...]]:
     """The steps and the trace ids again."""
     kept = _STEPS.decode(blob)

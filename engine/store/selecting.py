@@ -28,11 +28,11 @@ _LOOSE = f"""
 SELECT no FROM traces WHERE run IS NULL AND tenant = :tenant AND (
     trace_id {_IN_NAMES} OR no IN (
         SELECT trace FROM sessions WHERE tenant = :tenant AND run_id {_IN_NAMES}))"""
-_TICKET = "SELECT no FROM runs WHERE tenant = :tenant AND ticket = :ticket"
+_OF_NAMES = f"SELECT no, run_id FROM runs WHERE no IN ({_NAMED}) LIMIT :limit"
+_OF_TICKET = "SELECT no, run_id FROM runs WHERE tenant = :tenant AND ticket = :ticket LIMIT :limit"
 _OLD = """
-SELECT r.no FROM agents a JOIN runs r INDEXED BY runs_by_start ON r.agent = a.no
-WHERE a.tenant = :tenant AND r.start_ns < :before_ns AND r.last_ns < :before_ns"""
-_PAGE = "SELECT no, run_id FROM runs WHERE no IN ({}) AND no > :after ORDER BY no LIMIT :limit"
+SELECT r.no, r.run_id FROM agents a JOIN runs r INDEXED BY runs_by_start ON r.agent = a.no
+WHERE a.tenant = :tenant AND r.start_ns < :before_ns AND r.last_ns < :before_ns LIMIT :limit"""
 
 _LAST = "SELECT max(no) FROM (SELECT no FROM runs WHERE no > ? ORDER BY no LIMIT ?)"
 _HAVING = """
@@ -48,7 +48,7 @@ _TOLD = f"SELECT 1 FROM {{}} WHERE tenant = :tenant AND run_id {_IN_NAMES}"
 
 
 class Found(NamedTuple):
-    """A page of runs to be erased, number and id; and the number to look on from, None if it was the last."""
+    """A page of runs to be erased, number and id; and where to look on, None if it was the last."""
 
     runs: tuple[tuple[int, str], ...]
     after: int | None
@@ -90,19 +90,22 @@ def is_known(db: sqlite3.Connection, tenant: int | None, selection: Selection) -
 
 
 def find(db: sqlite3.Connection, tenant: int, selection: Selection, after: int, limit: int) -> Found:
-    """The next at most ``limit`` runs to be erased, by number; of attributes, of the next so many runs."""
-    asked = {"tenant": tenant, "after": after, "limit": limit}
+    """At most ``limit`` runs to be erased, none of which is found again once it is gone.
+
+    Of attributes: those among the next so many runs after a number.
+    """
+    asked = {"tenant": tenant, "limit": limit}
     match selection:
         case ByAttribute():
             return _having(db, tenant, selection, after, limit)
         case ByRun(name):
-            rows = db.execute(_PAGE.format(_NAMED), asked | _names(tenant, name))
+            rows = db.execute(_OF_NAMES, asked | _names(tenant, name))
         case ByTicket(ticket):
-            rows = db.execute(_PAGE.format(_TICKET), asked | {"ticket": ticket})
+            rows = db.execute(_OF_TICKET, asked | {"ticket": ticket})
         case Before(time_ns):
-            rows = db.execute(_PAGE.format(_OLD), asked | {"before_ns": time_ns})
+            rows = db.execute(_OLD, asked | {"before_ns": time_ns})
     found = tuple(rows.fetchall())
-    return Found(found, found[-1][0] if len(found) == limit else None)
+    return Found(found, after if len(found) == limit else None)
 
 
 def loose(db: sqlite3.Connection, tenant: int, selection: ByRun) -> list[int]:
