@@ -61,12 +61,12 @@ class Erasing:
         """
         until_s = monotonic() + wait_s
         erasure_id = self._store.begin_erasure(tenant, selection, asked_by, self._now_ns())
-        _go_on(self._store, tenant, erasure_id, self._now_ns, lambda: monotonic() > until_s)
         self._meter.count("erasures")
         try:
+            _go_on(self._store, tenant, erasure_id, self._now_ns, lambda: monotonic() > until_s)
             self.tidy()
         except ForkmapError as error:
-            _log.warning("what is cached of what was erased is deleted later: %s", error)
+            _log.warning("an erasure is gone on with later: %s", error)
         receipt = self._store.receipt(tenant, erasure_id)
         assert receipt is not None
         return receipt

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.erasing import Erasing, end_begun
-from engine.errors import CacheError, UnknownErasureError, UnknownRunError
+from engine.errors import BusyStoreError, CacheError, UnknownErasureError, UnknownRunError
 from engine.fuses import Firing
 from engine.runs import Declaration, Outcome, Source
 from engine.selections import Before, ByAttribute, ByRun, ByTicket, Selection
@@ -32,7 +36,7 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     opened.close()
 
 
-def call(trace: str, number: int = 0, tool: str = "search", **more: object) -> Span:
+def call(trace: str, number: int = 0, tool: str = "search", **more: Any) -> Span:
     """A tool call of a trace, a second after the one before."""
     named = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool}
     attributes = named | {key.replace("__", "."): value for key, value in more.items()}
@@ -268,6 +272,40 @@ def test_spans_that_are_being_folded_while_their_run_goes_bring_nothing_back(sto
     assert not any(rows(store).values())
 
 
+def test_while_others_write_and_settle_what_is_asked_for_goes_and_the_store_stays_sound(
+    store: SQLiteStore,
+) -> None:
+    told_to_end = threading.Event()
+
+    def write(name: str) -> None:
+        other = open_store(store.path)
+        for number in count():
+            if told_to_end.is_set():
+                break
+            about = {"session__id": f"{name}-{number % 7}", "forkmap__ticket": f"T-{number % 5}"}
+            other.append("default", [call(f"{name}{number}", each, **about) for each in range(3)])
+            if number % 4 == 0:
+                other.settle("default")
+        other.close()
+
+    writers = [threading.Thread(target=write, args=(name,)) for name in "ab"]
+    for writer in writers:
+        writer.start()
+    runs = 0
+    for number in range(20):
+        with suppress(UnknownRunError):
+            runs += erase(store, ByTicket(f"T-{number % 5}"), limit=40).runs
+    told_to_end.set()
+    for writer in writers:
+        writer.join()
+    for number in range(5):
+        with suppress(UnknownRunError):
+            runs += erase(store, ByTicket(f"T-{number}")).runs
+    assert runs > 0
+    assert examine(store.path).findings == ()
+    assert not any(rows(store).values())
+
+
 # --- stopped, asked twice, gone on with ----------------------------------------------------------
 
 
@@ -417,3 +455,20 @@ def test_an_erasure_is_verified_and_tells_what_came_back(store: SQLiteStore) -> 
 def test_an_erasure_that_is_nobody_s_cannot_be_verified(store: SQLiteStore) -> None:
     with pytest.raises(UnknownErasureError, match="No erasure 'nothing'"):
         verify(store.path, "nothing")
+
+
+class Locked(SQLiteStore):
+    """A store that others write to for too long once an erasure is written down."""
+
+    def go_on_erasing(self, *asked: Any, **more: Any) -> Iterator[None]:
+        raise BusyStoreError("the store is busy")
+
+
+def test_a_store_that_is_busy_once_it_is_written_down_is_a_matter_of_time(store: SQLiteStore) -> None:
+    fill(store)
+    locked = Locked(store.path)
+    receipt = Erasing(locked, Forgetting(), lambda: NOW).erase("default", ByTicket("T-1"))
+    locked.close()
+    assert receipt.done_ns is None
+    Erasing(store, Forgetting(), lambda: NOW).look()
+    assert store.begun_erasures() == []
