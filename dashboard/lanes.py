@@ -1,8 +1,8 @@
 """How waitress hands requests to threads: what is asked before each call of an agent waits for nothing else.
 
 Pages may wait for the store and requests of spans take long, so all of their threads can be busy at
-once; checks and probes have threads of their own. A small answer is sent in one piece: each system call
-lets go of the interpreter, and who wants it back waits for whoever computes.
+once; checks and probes have a thread of their own. It is one, as two would take the interpreter from
+each other at every turn. A small answer is sent in one piece, since each system call lets go of it too.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from waitress.task import ThreadedTaskDispatcher, WSGITask
 from dashboard import urls
 
 QUICK = frozenset({urls.API_CHECK, urls.HEALTHY, urls.READY})
-"""Paths that have threads of their own."""
-QUICK_THREADS = 2
-"""How many: one may have to read a run that the guard does not hold."""
+"""Paths that have a thread of their own."""
+QUICK_WAITING = 4
+"""Requests that wait for it at most, should one be slow after all; more go to the other threads."""
 PIECE_BYTES = 1 << 16
 """A longer answer is sent after its head."""
 
 
 class Lanes(ThreadedTaskDispatcher):
-    """Threads for most requests, and some for those that are quick."""
+    """Threads for most requests, and one for those that are quick."""
 
     def __init__(self, threads: int) -> None:
         super().__init__()
         self.set_thread_count(threads)
         self._quick = ThreadedTaskDispatcher()
-        self._quick.set_thread_count(QUICK_THREADS)
+        self._quick.set_thread_count(1)
 
     def add_task(self, task: Any) -> None:
         """Take a connection whose next request is to be answered."""
-        if getattr(task.requests[0], "path", None) in QUICK:
+        is_quick = getattr(task.requests[0], "path", None) in QUICK
+        if is_quick and len(self._quick.queue) < QUICK_WAITING:
             self._quick.add_task(task)
         else:
             super().add_task(task)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -10,8 +11,8 @@ from contextlib import contextmanager
 from flask import Flask, Response
 from waitress import wasyncore
 
-from dashboard.lanes import PIECE_BYTES, serving
-from dashboard.urls import HEALTHY
+from dashboard.lanes import PIECE_BYTES, QUICK_WAITING, serving
+from dashboard.urls import HEALTHY, READY
 
 THREADS = 2
 SHORT, LONG = b"x" * 1000, b"x" * (PIECE_BYTES + 1)
@@ -64,6 +65,25 @@ def test_a_quick_request_is_answered_while_every_other_thread_is_busy() -> None:
         for connection in waiting:
             with connection:
                 assert connection.recv(4096).endswith(b"\r\n\r\nslow")
+
+
+def test_a_quick_request_that_is_slow_keeps_few_others_waiting() -> None:
+    let_go, begun = threading.Event(), threading.Semaphore(0)
+
+    def slow() -> bytes:
+        begun.release()
+        let_go.wait(WAIT_S)
+        return b"slow"
+
+    with served({READY: slow, HEALTHY: lambda: b"quick"}) as ask, ask(f"GET {READY}") as held:
+        assert begun.acquire(timeout=WAIT_S)
+        waiting = [ask(f"GET {HEALTHY}") for _ in range(QUICK_WAITING + 1)]
+        answered, _, _ = select.select(waiting, [], [], WAIT_S)
+        assert len(answered) == 1
+        let_go.set()
+        for connection in [held, *waiting]:
+            with connection:
+                assert connection.recv(4096).startswith(b"HTTP/1.1 200 OK")
 
 
 def test_a_small_answer_comes_with_its_head_and_any_is_whole() -> None:
