@@ -273,6 +273,26 @@ def test_spans_that_are_being_folded_while_their_run_goes_bring_nothing_back(sto
     assert not any(rows(store).values())
 
 
+@pytest.mark.parametrize(("tenant", "trace"), [("acme", "u"), ("default", "t")])
+def test_a_trace_that_gets_the_number_of_one_that_went_while_it_was_folded_is_not_taken_for_it(
+    store: SQLiteStore, tenant: str, trace: str
+) -> None:
+    store.append("default", [call("t", number) for number in range(5)])
+
+    class Erased(SQLiteStore):
+        def _write_batch(self, tenant_: str, folded: object) -> object:  # type: ignore[override]
+            erase(store, ByRun("t"))
+            store.append(tenant, [call(trace)])
+            return super()._write_batch(tenant_, folded)  # type: ignore[arg-type]
+
+    other = Erased(store.path)
+    other.settle("default")
+    other.close()
+    assert [span.span_id for span in store.spans(tenant, trace)] == [f"{trace}-0"]
+    assert [each.span_id for each in store.run(tenant, trace).steps] == [f"{trace}-0"]
+    assert len(rows(store)["runs"]) == 1
+
+
 def test_while_others_write_and_settle_what_is_asked_for_goes_and_the_store_stays_sound(
     store: SQLiteStore,
 ) -> None:

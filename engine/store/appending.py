@@ -25,6 +25,10 @@ _REPLACE = """
 UPDATE spans SET ended = ?3, body = ?4
 WHERE trace = ?1 AND span_id = ?2 AND ended <= ?3 AND body <> ?4"""
 
+_NEW_TRACE = """
+INSERT INTO traces (tenant, trace_id, stamp) SELECT ?, ?, coalesce(max(no), 0) FROM changes"""
+"""The number of one that is gone may be given anew, but not with its stamp: who still folds that one sees it."""
+
 _KEY = itemgetter(0, 1)
 
 
@@ -99,8 +103,7 @@ def _trace(db: sqlite3.Connection, tenant: int, trace_id: str) -> tuple[int, boo
     row = db.execute("SELECT no FROM traces WHERE tenant = ? AND trace_id = ?", (tenant, trace_id)).fetchone()
     if row:
         return row[0], False
-    cursor = db.execute("INSERT INTO traces (tenant, trace_id) VALUES (?, ?)", (tenant, trace_id))
-    return cursor.lastrowid or 0, True
+    return db.execute(_NEW_TRACE, (tenant, trace_id)).lastrowid or 0, True
 
 
 def touch(db: sqlite3.Connection, traces: Iterable[int]) -> None:
