@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -257,6 +257,46 @@ def test_a_run_keeps_its_selection_while_its_spans_are_swept(store: SQLiteStore)
     for _ in turns:
         pass
     assert not any(rows(store).values())
+
+
+def test_a_trace_that_moves_to_another_run_meanwhile_goes_all_the_same(store: SQLiteStore) -> None:
+    """Every run that it moves to may have been looked at already."""
+    store.append("default", [call("b", session__id="B"), call("x", session__id="X", user__id="u")])
+    store.append("default", [call(f"z{number}") for number in range(3)])
+    store.append("default", [call("t", session__id="A", user__id="u")])
+    erasure_id = store.begin_erasure("default", ByAttribute("user.id", "u"), "", NOW)
+    turns = store.go_on_erasing("default", erasure_id, lambda: NOW + 1, 8)
+    next(turns)
+    store.append("default", [call("t", 1, forkmap__run__id="B")])
+    store.settle("default")
+    for _ in turns:
+        pass
+    assert verify(store.path, erasure_id).back == ()
+    assert [row[2] for row in rows(store)["runs"]] == ["z0", "z1", "z2"]
+
+
+@pytest.mark.parametrize("selection", [ByRun("chat"), ByAttribute("user.id", "u")])
+def test_a_number_that_another_tenant_has_been_given_meanwhile_is_not_theirs(
+    store: SQLiteStore, selection: Selection
+) -> None:
+    sent = [call("t", session__id="chat", user__id="u", forkmap__ticket="T-1")]
+    store.append("default", sent)
+    store.begin_erasure("default", selection, "", NOW)
+
+    class Other(SQLiteStore):
+        @contextmanager
+        def _writing(self) -> Iterator[sqlite3.Connection]:
+            if not store.find("acme", "chat"):
+                erase(store, ByTicket("T-1"))
+                store.append("acme", sent)
+                store.settle("acme")
+            with super()._writing() as db:
+                yield db
+
+    other = Other(store.path)
+    end_begun(other, lambda: NOW)
+    other.close()
+    assert store.find("acme", "chat") == ["chat"]
 
 
 def test_spans_that_are_being_folded_while_their_run_goes_bring_nothing_back(store: SQLiteStore) -> None:

@@ -46,7 +46,10 @@ _BUMP = """
 INSERT INTO meta VALUES ('erasures', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1"""
 _IDLE_AGENTS = """
 DELETE FROM agents WHERE tenant = ? AND NOT EXISTS (SELECT 1 FROM runs WHERE agent = agents.no)"""
-_STILL = "SELECT steps, ticket FROM runs WHERE no = ? AND run_id = ?"
+_STILL = "SELECT no, steps, ticket FROM runs WHERE no = ? AND run_id = ? AND tenant = ?"
+_OF_TRACE = """
+SELECT r.no, steps, ticket FROM traces t JOIN runs r ON r.no = t.run
+WHERE t.no = ? AND trace_id = ? AND t.tenant = ?"""
 _IS_USED = "SELECT 1 FROM runs WHERE tenant = ? AND instr(steps, ?) LIMIT 1"
 
 _SELECTIONS: msgspec.json.Decoder[Selection] = msgspec.json.Decoder(Selection)
@@ -105,7 +108,7 @@ def take(db: sqlite3.Connection, tenant: str, erasure_id: str, found: Found, lim
     """Take a page of runs away, as far as they are still there, and sweep some spans."""
     job = pending(db, tenant, erasure_id)
     if job is not None:
-        _record(db, erasure_id, job[0], _take_runs(db, erasure_id, *job, found.runs))
+        _record(db, erasure_id, job[0], _take_runs(db, erasure_id, *job, found.rows))
         sweep(db, limit)
 
 
@@ -114,17 +117,15 @@ def _take_runs(
     erasure_id: str,
     tenant: int,
     selection: Selection,
-    runs: Iterable[tuple[int, str]],
+    rows: Iterable[tuple[int, str]],
 ) -> list[Taken]:
-    """Take runs away that still have the id beside their number, which another may have been given since."""
-    taken = []
-    for no, run_id in runs:
-        row = db.execute(
-            "SELECT steps, ticket FROM runs WHERE no = ? AND run_id = ?", (no, run_id)
-        ).fetchone()
+    """Take runs away that are still what was found: their numbers may have been given to others since."""
+    taken, query = [], _OF_TRACE if isinstance(selection, ByAttribute) else _STILL
+    for no, name in rows:
+        row = db.execute(query, (no, name, tenant)).fetchone()
         if row is not None:
-            gone = take_run(db, no, erasure_id)
-            _drop_signatures(db, tenant, row[0], {*gone.names, row[1], *_texts(selection)})
+            gone = take_run(db, row[0], erasure_id)
+            _drop_signatures(db, tenant, row[1], {*gone.names, row[2], *_texts(selection)})
             taken.append(gone)
     return taken
 
@@ -177,7 +178,7 @@ def _take_rest(
     """What came just now, and what belongs to no run: outcomes told beforehand, spans not settled yet."""
     if isinstance(selection, ByAttribute):
         return Taken()  # Nothing leads to it but reading every span once more.
-    late = find(db, tenant, selection, 0, limit).runs
+    late = find(db, tenant, selection, 0, limit).rows
     taken = together(Taken(), *_take_runs(db, erasure_id, tenant, selection, late))
     match selection:
         case ByRun(name):

@@ -16,7 +16,7 @@ from engine.store.keys import spellings, told_name
 from engine.store.packing import unpack_span
 
 PAGE = 1_000
-"""Runs that are looked through at a time, to see whether there is anything."""
+"""Runs or traces that are looked through at a time, to see whether there is anything."""
 
 _IN_NAMES = "IN (SELECT value FROM json_each(:names))"
 _NAMED = f"""
@@ -34,23 +34,25 @@ _OLD = """
 SELECT r.no, r.run_id FROM agents a JOIN runs r INDEXED BY runs_by_start ON r.agent = a.no
 WHERE a.tenant = :tenant AND r.start_ns < :before_ns AND r.last_ns < :before_ns LIMIT :limit"""
 
-_LAST = "SELECT max(no) FROM (SELECT no FROM runs WHERE no > ? ORDER BY no LIMIT ?)"
+_LAST = "SELECT max(no) FROM (SELECT no FROM traces WHERE no > ? ORDER BY no LIMIT ?)"
 _HAVING = """
-SELECT r.no, r.run_id, t.trace_id, s.span_id, s.body
-FROM runs r CROSS JOIN traces t ON t.run = r.no CROSS JOIN spans s ON s.trace = t.no
-WHERE r.no > ? AND r.no <= ? AND +r.tenant = ? AND instr(s.body, ?) ORDER BY r.no"""
+SELECT t.no, t.trace_id, s.span_id, s.body FROM traces t CROSS JOIN spans s ON s.trace = t.no
+WHERE t.no > ? AND t.no <= ? AND +t.tenant = ? AND instr(s.body, ?)"""
 """Spans that hold a name; whether it is an attribute's, and with which value, is seen once they are read.
 
-The plus keeps SQLite from walking all of a tenant for each range of runs.
+The plus keeps SQLite from walking all of a tenant for each range of traces.
 """
 
 _TOLD = f"SELECT 1 FROM {{}} WHERE tenant = :tenant AND run_id {_IN_NAMES}"
 
 
 class Found(NamedTuple):
-    """A page of runs to be erased, number and id; and where to look on, None if it was the last."""
+    """A page of what is to be erased, number and id; and where to look on, None if it was the last.
 
-    runs: tuple[tuple[int, str], ...]
+    Runs, but for an attribute: traces, whose numbers stay whichever run they move to meanwhile.
+    """
+
+    rows: tuple[tuple[int, str], ...]
     after: int | None
 
 
@@ -76,7 +78,7 @@ def is_known(db: sqlite3.Connection, tenant: int | None, selection: Selection) -
     after: int | None = 0
     while tenant is not None and after is not None:
         found = find(db, tenant, selection, after, PAGE)
-        if found.runs:
+        if found.rows:
             return True
         after = found.after
     match selection:
@@ -92,7 +94,7 @@ def is_known(db: sqlite3.Connection, tenant: int | None, selection: Selection) -
 def find(db: sqlite3.Connection, tenant: int, selection: Selection, after: int, limit: int) -> Found:
     """At most ``limit`` runs to be erased, none of which is found again once it is gone.
 
-    Of attributes: those among the next so many runs after a number.
+    Of attributes: those among the next so many traces after a number.
     """
     asked = {"tenant": tenant, "limit": limit}
     match selection:
@@ -120,9 +122,9 @@ def _names(tenant: int | None, name: str) -> dict[str, object]:
 def _having(db: sqlite3.Connection, tenant: int, wanted: ByAttribute, after: int, limit: int) -> Found:
     (last,) = db.execute(_LAST, (after, limit)).fetchone()
     found = {
-        no: run_id
-        for no, run_id, *span in db.execute(_HAVING, (after, last, tenant, wanted.name.encode()))
-        if _has(unpack_span(*span), wanted)
+        no: trace_id
+        for no, trace_id, *span in db.execute(_HAVING, (after, last, tenant, wanted.name.encode()))
+        if _has(unpack_span(trace_id, *span), wanted)
     }
     return Found(tuple(found.items()), last)
 

@@ -339,7 +339,7 @@ class SQLiteStore:
         after: int | None = 0
         while after is not None:
             found = self._read(erasing.next_page, tenant, erasure_id, after, 1 + limit // expiring.ROWS)
-            if found.runs:
+            if found.rows:
                 with self._writing() as db:
                     erasing.take(db, tenant, erasure_id, found, limit)
             after = found.after
