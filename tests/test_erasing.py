@@ -6,11 +6,12 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from engine.erasing import Erasing, end_begun
@@ -19,7 +20,7 @@ from engine.fuses import Firing
 from engine.runs import Declaration, Outcome, Source
 from engine.selections import Before, ByAttribute, ByRun, ByTicket, Selection
 from engine.spans import Event, Span
-from engine.store import Receipt
+from engine.store import Receipt, tidying
 from engine.store.doctoring import examine
 from engine.store.sqlite import SQLiteStore, open_store
 from engine.store.verifying import verify
@@ -211,16 +212,48 @@ def test_names_of_agents_that_have_no_run_left_go(store: SQLiteStore) -> None:
     assert [row[2] for row in rows(store)["agents"]] == ["two"]
 
 
-def test_a_signature_that_holds_the_id_goes_unless_another_run_has_it(store: SQLiteStore) -> None:
+def signatures(store: SQLiteStore) -> list[object]:
+    return [row[2] for row in rows(store, ("signatures",))["signatures"]]
+
+
+def test_signatures_that_no_run_has_any_more_go_when_the_file_is_written_anew(store: SQLiteStore) -> None:
+    begun = msgspec.structs.replace(call("run-17", 0, "begin run-17"), end_ns=None)
+    store.append("default", [begun])
+    store.settle("default")
     tools = ("search", "open run-17", "close run-17")
     store.append("default", [call("run-17", n, tool) for n, tool in enumerate(tools)])
     store.append("default", [call("other", 0, "close run-17"), call("other", 1, "closed")])
+    store.append("acme", [call("other", 0, "open run-17")])
+    for tenant in ("default", "acme"):
+        store.settle(tenant)
     erase(store, ByRun("run-17"))
-    db = sqlite3.connect(store.path)
-    left = [name for (name,) in db.execute("SELECT signature FROM signatures ORDER BY 1")]
-    db.close()
-    assert left == ["tool:close run-17", "tool:closed", "tool:search"]
+    store.vacuum(NOW)
+    assert sorted(map(str, signatures(store))) == ["tool:close run-17", "tool:closed", "tool:open run-17"]
     assert examine(store.path).findings == ()
+    store.append("default", [call("again", n, tool) for n, tool in enumerate(tools)])
+    store.settle("default")
+    assert len(signatures(store)) == 5
+    assert examine(store.path).findings == ()
+
+
+def test_a_file_that_is_still_read_as_it_was_does_not_count_as_written_anew(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tidying, "_TRIES", 1)
+    store.append("default", [call("gone-4711"), call("kept")])
+    store.settle("default")
+    store.cut_log()
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM spans").fetchone()
+        receipt = erase(store, ByRun("gone-4711"))
+        with pytest.raises(BusyStoreError, match="still read as it was: ask again"):
+            store.vacuum(NOW + 1)
+        assert b"gone-4711" in store.path.read_bytes()
+        assert not verify(store.path, receipt.erasure_id).is_vacuumed
+    store.vacuum(NOW + 1)
+    assert b"gone-4711" not in store.path.read_bytes()
+    assert verify(store.path, receipt.erasure_id).is_vacuumed
 
 
 # --- what comes meanwhile ------------------------------------------------------------------------

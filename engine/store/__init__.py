@@ -432,7 +432,13 @@ class Store(Protocol):
         """Note that nothing is left in caches and the log of erasures up to this count."""
 
     def vacuum(self, now_ns: int) -> None:
-        """Write the whole file anew, small and without what was removed; others cannot write meanwhile."""
+        """Write the whole file anew, small and without what was removed; others cannot write meanwhile.
+
+        Raises
+        ------
+        BusyStoreError
+            Others write, or read for so long that remains may still be in the file.
+        """
 
     def change(self) -> int:
         """Number of the newest change of spans, by whichever process; 0 before the first."""

@@ -22,7 +22,6 @@ from engine.store.expiring import remove_unseen, unseen
 from engine.store.fitting import bounded, plain
 from engine.store.keyring import make_secret
 from engine.store.keys import told_name
-from engine.store.packing import pack_text, unpack_signatures
 from engine.store.removing import Taken, forget, sweep, take_run, take_trace, together
 from engine.store.selecting import Found, find, loose
 
@@ -46,11 +45,8 @@ _BUMP = """
 INSERT INTO meta VALUES ('erasures', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1"""
 _IDLE_AGENTS = """
 DELETE FROM agents WHERE tenant = ? AND NOT EXISTS (SELECT 1 FROM runs WHERE agent = agents.no)"""
-_STILL = "SELECT no, steps, ticket FROM runs WHERE no = ? AND run_id = ? AND tenant = ?"
-_OF_TRACE = """
-SELECT r.no, steps, ticket FROM traces t JOIN runs r ON r.no = t.run
-WHERE t.no = ? AND trace_id = ? AND t.tenant = ?"""
-_IS_USED = "SELECT 1 FROM runs WHERE tenant = ? AND instr(steps, ?) LIMIT 1"
+_STILL = "SELECT no FROM runs WHERE no = ? AND run_id = ? AND tenant = ?"
+_OF_TRACE = "SELECT run FROM traces WHERE no = ? AND trace_id = ? AND tenant = ?"
 
 _SELECTIONS: msgspec.json.Decoder[Selection] = msgspec.json.Decoder(Selection)
 
@@ -120,30 +116,9 @@ def _take_runs(
     rows: Iterable[tuple[int, str]],
 ) -> list[Taken]:
     """Take runs away that are still what was found: their numbers may have been given to others since."""
-    taken, query = [], _OF_TRACE if isinstance(selection, ByAttribute) else _STILL
-    for no, name in rows:
-        row = db.execute(query, (no, name, tenant)).fetchone()
-        if row is not None:
-            gone = take_run(db, row[0], erasure_id)
-            _drop_signatures(db, tenant, row[1], {*gone.names, row[2], *_texts(selection)})
-            taken.append(gone)
-    return taken
-
-
-def _texts(selection: Selection) -> tuple[str, ...]:
-    match selection:
-        case ByAttribute(_, text) | ByRun(text):
-            return (text,)
-    return ()
-
-
-def _drop_signatures(db: sqlite3.Connection, tenant: int, steps: bytes, ids: Iterable[str | None]) -> None:
-    """Remove signatures that hold an id of a run that is gone, or its ticket, unless another run has them."""
-    for signature in unpack_signatures(steps):
-        if not any(each and each in signature for each in ids):
-            continue
-        if not db.execute(_IS_USED, (tenant, pack_text(signature))).fetchone():
-            db.execute("DELETE FROM signatures WHERE tenant = ? AND signature = ?", (tenant, signature))
+    query = _OF_TRACE if isinstance(selection, ByAttribute) else _STILL
+    still = (run for row in rows for (run,) in db.execute(query, (*row, tenant)).fetchall())
+    return [take_run(db, run, erasure_id) for run in still]
 
 
 def _record(db: sqlite3.Connection, erasure_id: str, tenant: int, taken: Sequence[Taken]) -> None:

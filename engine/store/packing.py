@@ -40,9 +40,17 @@ class Steps(msgspec.Struct, frozen=True, array_like=True):
     steps: tuple[tuple[int, int, int | None, int, str, bool, int | None, int | None], ...]
 
 
+class Beginning(msgspec.Struct, frozen=True, array_like=True):
+    """The first of a run's :class:`Steps`, read without the others."""
+
+    origin_ns: int
+    signatures: tuple[str, ...]
+
+
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic", enc_hook=str)
 _BODY = msgspec.msgpack.Decoder(Body)
 _STEPS = msgspec.msgpack.Decoder(Steps)
+_SIGNATURES = msgspec.msgpack.Decoder(Beginning)
 
 
 def pack_span(span: Span) -> bytes:
@@ -87,15 +95,6 @@ def _span(trace_id: str, span_id: str, kept: Body) -> Span:
     )
 
 
-def pack_text(text: str) -> bytes:
-    """A text as it lies inside what is packed, its length before it.
-
-    >>> pack_text("tool:pay")
-    b'\\xa8tool:pay'
-    """
-    return _ENCODER.encode(text)
-
-
 def pack_steps(steps: Sequence[Step], trace_ids: Iterable[str]) -> bytes:
     """A run's steps and the ids of its traces."""
     try:
@@ -126,7 +125,7 @@ def _pack_steps(steps: Sequence[Step], trace_ids: Iterable[str]) -> bytes:
 
 def unpack_signatures(blob: bytes) -> tuple[str, ...]:
     """The signatures of packed steps, each once."""
-    return _STEPS.decode(blob).signatures
+    return _SIGNATURES.decode(blob).signatures
 
 
 def unpack_steps(blob: bytes) -> tuple[tuple[Step, ...], tuple[str, ...]]:
