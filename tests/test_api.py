@@ -7,7 +7,8 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+from urllib.parse import quote
 
 import msgspec
 import pytest
@@ -17,7 +18,7 @@ from werkzeug.test import TestResponse
 
 from dashboard import api
 from dashboard.api import openapi
-from dashboard.api.operations import MAX_BODY_BYTES
+from dashboard.api.operations import MAX_BODY_BYTES, Operation
 from dashboard.app import create_app
 from dashboard.auth.roles import needed
 from dashboard.documents.calibrations import scores
@@ -28,6 +29,7 @@ from dashboard.service import Service
 from engine import demo, queries
 from engine.builder import Maps
 from engine.demo import NOW_NS
+from engine.maps import BehaviourMap
 from engine.requests import Request
 from engine.runs import ALL_TIME, Cohort, Window
 from engine.store import Store
@@ -218,11 +220,38 @@ def test_a_map_is_sent_once_and_compressed(server: Flask) -> None:
     assert len(packed.data) < len(plain.data) / 3
     assert plain.headers["Cache-Control"] == "private, no-cache"
     tag = plain.headers["ETag"]
-    known = ask(server, path, headers={"If-None-Match": tag})
-    assert (known.status_code, known.data, known.headers["ETag"]) == (304, b"", tag)
+    for shown in (tag, tag.removeprefix("W/"), f'"other", {tag}', "*"):
+        known = ask(server, path, headers={"If-None-Match": shown, "Accept-Encoding": "gzip"})
+        assert (known.status_code, known.data, known.headers["ETag"]) == (304, b"", tag)
+        assert "Content-Encoding" not in known.headers
+    for other in ({"If-None-Match": '"other"'}, {"If-Match": '"other"'}, {"Range": "bytes=0-1"}):
+        assert document(ask(server, path, headers=other)) == plain.json
     others = [f"/api/v1/forks?agent={AGENT}", f"{path}&steps=tools", "/api/v1/maps?agent=coding-agent"]
     tags = {ask(server, other).headers["ETag"] for other in others}
     assert len(tags | {tag}) == 4
+
+
+class Watched(BehaviourMap):
+    """A map that knows which of its nodes were written."""
+
+    written: ClassVar[list[int]] = []
+
+    def key_text(self, node: int) -> str:
+        self.written.append(node)
+        return super().key_text(node)
+
+
+def test_a_map_is_written_once_while_it_is_kept(store: Store) -> None:
+    def build(request: Request, store: Store, now_ns: int) -> BehaviourMap:
+        found = queries.load_map(store, request.cohort, now_ns)
+        return Watched(**{name: getattr(found, name) for name in BehaviourMap.__dataclass_fields__})
+
+    maps, server = Maps(store, DictCache(), lambda: NOW_NS, build=build), Flask("forkmap")
+    api.register(server, Service(store, maps, lambda: NOW_NS))
+    answers = [document(ask(server, f"/api/v1/maps?agent={AGENT}")) for _ in range(3)]
+    assert answers[0] == answers[1] == answers[2]
+    assert Watched.written == [*range(len(answers[0]["nodes"]))]
+    maps.close()
 
 
 @pytest.mark.parametrize("step", [None, "tool:issue_refund", "issue_refund"])
@@ -268,6 +297,24 @@ def test_what_cannot_be_answered_is_a_problem_that_names_it(
     server: Flask, path: str, status: int, detail: str
 ) -> None:
     assert problem(ask(server, path)) == (status, detail)
+
+
+@pytest.mark.parametrize("operation", api.OPERATIONS, ids=lambda each: each.name)
+def test_nothing_is_done_that_was_asked_with_a_parameter_that_does_not_exist(
+    server: Flask, operation: Operation
+) -> None:
+    path = re.sub("{.+?}", "live-doomed-0", openapi.address(operation.path))
+    before = document(ask(server, "/api/v1/policies"))
+    required = "agent=a&" if "agent" in getattr(operation.query, "__struct_fields__", ()) else ""
+    status, detail = problem(ask(server, f"{path}?{required}name=refunds", operation.method, json={}))
+    assert (status, detail) == (400, "name: no such field.")
+    assert document(ask(server, "/api/v1/policies")) == before != {"policies": []}
+
+
+def test_a_run_is_named_by_whatever_text_its_id_is(server: Flask) -> None:
+    for run_id in ("a\nb", "\n", "/", "a/", "..", "\0", "?#%25", "a/verdict/"):
+        answer = ask(server, f"/api/v1/runs/{quote(run_id, safe='')}")
+        assert problem(answer) == (404, f"No run {run_id!r} is in the store.")
 
 
 def test_a_place_in_the_list_is_two_numbers(server: Flask) -> None:

@@ -14,9 +14,9 @@ OPERATIONS = tuple(operation for module in (*DESCRIBED, openapi) for operation i
 
 
 class RunId(PathConverter):
-    """A run's id in an address, written as any text is: it may begin with a slash."""
+    """A run's id in an address, written as any text is: it may begin with a slash, or hold lines."""
 
-    regex = ".+?"
+    regex = "(?s:.+?)"
     part_isolating = False
 
 

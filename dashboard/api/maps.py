@@ -6,8 +6,10 @@ A map is built in the background: whoever asks before it is there is told to ask
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from functools import partial
+from typing import Annotated, Any, TypeAlias, TypeVar
 
+import msgspec
 from flask import Flask, Response
 from msgspec import UNSET, Meta, UnsetType
 
@@ -16,7 +18,7 @@ from dashboard.api.asking import Mapped, Windowed, cohort, expect_agent, window
 from dashboard.api.operations import Operation, bind, given, query
 from dashboard.api.otlp import RETRY_AFTER_S
 from dashboard.api.problems import problem
-from dashboard.api.responses import json_response, tagged_response
+from dashboard.api.responses import json_response, packed, tagged_response
 from dashboard.documents.calibrations import Calibration, scores
 from dashboard.documents.forks import Forks, findings
 from dashboard.documents.maps import Map, behaviour
@@ -27,10 +29,12 @@ from dashboard.service import Service
 from engine.builder import Answer, Failed, Ready
 from engine.declaring import run_named
 from engine.errors import StoreError, UnknownAgentError
+from engine.maps import BehaviourMap
 from engine.queries import cohort_of, judge_run
 from engine.runs import Cohort
 
 T = TypeVar("T")
+Pack: TypeAlias = Callable[[Cohort, Ready[T]], bytes]
 
 _WAIT_S = 1
 """When to ask again for what is being built."""
@@ -69,34 +73,45 @@ OPERATIONS = (
 
 def register(server: Flask, service: Service) -> None:
     """Add the routes to the server."""
+    maps = service.maps
 
-    def of_cohort(ask: Callable[[Cohort], Answer[T]], document: Callable[[T], Any]) -> Response:
+    def of_cohort(name: str, ask: Callable[[Cohort], Answer[T]], pack: Pack[T]) -> Response:
         asked = cohort(query(Mapped), service.tenant)
         answer = ask(asked)
         if not isinstance(answer, Ready):
             return _not_yet(service, asked, answer)
-        build = f"{document.__name__} {asked} {answer.built_ns}"
-        return tagged_response(build, lambda: document(answer.value))
+        return tagged_response(f"{name} {asked} {answer.built_ns}", lambda: pack(asked, answer))
 
     def map() -> Response:
-        return of_cohort(service.maps.recent, behaviour)
+        return of_cohort("map", maps.recent, partial(maps.packed, pack=_packed_map))
 
     def forks() -> Response:
-        return of_cohort(service.maps.recent, findings)
+        return of_cohort("forks", maps.recent, partial(maps.packed, pack=_packed_forks))
 
     def calibration() -> Response:
-        return of_cohort(service.maps.calibration, scores)
+        return of_cohort("calibration", maps.calibration, lambda _, ready: packed(scores(ready.value)))
 
     def judged(run_id: str) -> Response:
         asked, store, tenant = query(Judging), service.store, service.tenant
         run = store.run(tenant, run_named(store, tenant, run_id) or run_id)
         judging = cohort_of(run, tenant, window(asked))
-        answer = service.maps.recent(judging)
+        answer = maps.recent(judging)
         if not isinstance(answer, Ready):
             return _not_yet(service, judging, answer)
         return json_response(verdict(judge_run(answer.value, run, service.now_ns(), given(asked.next_step))))
 
     bind(server, OPERATIONS, map, forks, calibration, judged)
+
+
+def _packed_map(map: BehaviourMap) -> bytes:
+    """A map for programs, written node by node: one that is large would keep other requests waiting."""
+    found = behaviour(map)
+    nodes = [msgspec.Raw(msgspec.json.encode(node)) for node in found.nodes]
+    return packed(msgspec.structs.replace(found, nodes=nodes))
+
+
+def _packed_forks(map: BehaviourMap) -> bytes:
+    return packed(findings(map))
 
 
 def _not_yet(service: Service, asked: Cohort, answer: Answer[Any]) -> Response:

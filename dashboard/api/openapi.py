@@ -16,7 +16,7 @@ import msgspec
 from flask import Flask, Response
 
 from dashboard import urls
-from dashboard.api.operations import NoQuery, Operation, bind
+from dashboard.api.operations import Operation, bind
 from dashboard.api.problems import MEDIA_TYPE
 from dashboard.api.responses import json_response
 from dashboard.auth import roles
@@ -82,7 +82,7 @@ def answers(operation: Operation) -> Mapping[int, Any]:
     """What is answered by status, the problems included that any request like it may end in."""
     role = roles.needed(operation.path, operation.method)
     problems = {
-        400: operation.body is not None or operation.query is not NoQuery,
+        400: True,
         401: role is not None,
         403: role is not None,
         413: operation.body is not None,

@@ -62,9 +62,18 @@ class Operation(NamedTuple):
 
 
 def bind(server: Flask, operations: Sequence[Operation], *views: Callable[..., Response]) -> None:
-    """Let each operation be answered by the view that stands in its place."""
+    """Let each operation be answered by the view that stands in its place; one without a query takes none."""
     for operation, view in zip(operations, views, strict=True):
-        server.add_url_rule(operation.path, operation.name, view, methods=[operation.method])
+        answer = _unasked(view) if operation.query is NoQuery else view
+        server.add_url_rule(operation.path, operation.name, answer, methods=[operation.method])
+
+
+def _unasked(view: Callable[..., Response]) -> Callable[..., Response]:
+    def answer(**arguments: str) -> Response:
+        query(NoQuery)
+        return view(**arguments)
+
+    return answer
 
 
 def query(type_: type[T]) -> T:
@@ -121,9 +130,11 @@ def sentence(error: msgspec.ValidationError) -> str:
     'agent: missing.'
     >>> sentence(msgspec.ValidationError("Expected `object`, got `array`"))
     'The whole: expected `object`, got `array`.'
+    >>> sentence(msgspec.ValidationError(f"Invalid enum value '{'x' * 1000}' - at `$.outcome`"))[:40]
+    "outcome: invalid enum value 'xxxxxxxxxxx"
     """
-    text, _, place = str(error)[:_TOLD].partition(" - at `")
-    place = place.rstrip("`").lstrip("$").lstrip(".")
+    text, at, place = str(error).rpartition(" - at `")
+    text, place = (text[:_TOLD], place.rstrip("`").lstrip("$").lstrip(".")) if at else (place[:_TOLD], "")
     if found := _FIELD.match(text):
         name = f"{place}.{found[2]}".lstrip(".")
         return f"{name}: {'missing' if found[1] == 'missing required' else 'no such field'}."

@@ -10,8 +10,6 @@ from typing import Any
 import msgspec
 from flask import Response, request
 
-LEAST_BYTES = 1 << 10
-"""What is shorter is not worth compressing."""
 _HEADERS = {"Cache-Control": "private, no-cache"}
 
 
@@ -24,25 +22,36 @@ def json_response(document: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(document), status, _HEADERS, "application/json")
 
 
-def tagged_response(build: str, document: Callable[[], Any]) -> Response:
-    """A document as JSON, compressed for those who take that; who has it already is told so.
+def packed(document: Any) -> bytes:
+    """A document as gzipped JSON.
+
+    >>> gzip.decompress(packed([0.5]))
+    b'[0.5]'
+    """
+    return gzip.compress(msgspec.json.encode(document), 1)
+
+
+def tagged_response(build: str, pack: Callable[[], bytes]) -> Response:
+    """A packed document, unpacked for those who do not take it so; who has it already is told so.
 
     Parameters
     ----------
     build : str
         What it was made from: while it stays the same, so does the document.
-    document : callable
-        Makes the document, if it is needed.
+    pack : callable
+        Makes the packed document, if it is needed.
     """
-    response = Response(None, 200, _HEADERS, "application/json")
-    response.set_etag(blake2b(build.encode(), digest_size=12).hexdigest(), weak=True)
+    tag = blake2b(build.encode(), digest_size=12).hexdigest()
+    known = request.if_none_match.contains_weak(tag)
+    response = Response(None, 304 if known else 200, _HEADERS, "application/json")
+    response.set_etag(tag, weak=True)
     response.headers["Vary"] = "Accept-Encoding"
-    response.make_conditional(request)
-    if response.status_code == 304:
+    if known:
         return response
-    text = msgspec.json.encode(document())
-    if len(text) >= LEAST_BYTES and request.accept_encodings.quality("gzip"):
+    body = pack()
+    if request.accept_encodings.quality("gzip"):
         response.headers["Content-Encoding"] = "gzip"
-        text = gzip.compress(text, 1)
-    response.set_data(text)
+    else:
+        body = gzip.decompress(body)
+    response.set_data(body)
     return response
