@@ -30,7 +30,7 @@ from engine.keys import Caller, Role
 from engine.store import Store
 
 FORM = "application/x-www-form-urlencoded"
-"""What a form on a page is sent as; no program sends that."""
+"""What a form on a page is sent as, and by curl whatever it sends."""
 SAFE = ("GET", "HEAD", "OPTIONS")
 """Methods that change nothing."""
 ELSEWHERE = (
@@ -81,7 +81,7 @@ class Gate:
         caller = self.known()
         if caller is None and roles.is_page(rule, request.method, request.path):
             return redirect(urls.sign_in_url(request.full_path.removesuffix("?")))
-        if caller is None and request.mimetype == FORM:
+        if caller is None and request.mimetype == FORM and not roles.is_program(request.path):
             return redirect(urls.sign_in_url(_form_page()), 303)
         if caller is None:
             raise refusal(KeyRefusedError(NEEDED))

@@ -64,5 +64,13 @@ def is_page(rule: str | None, method: str, path: str) -> bool:
     >>> is_page("/<path:path>", "GET", "/map"), is_page("/<path:path>", "GET", "/api/v1/none")
     (True, False)
     """
-    machine = path.startswith((urls.PROGRAMS, urls.OTLP))
-    return method in ("GET", "HEAD") and rule in PAGES and not machine
+    return method in ("GET", "HEAD") and rule in PAGES and not is_program(path)
+
+
+def is_program(path: str) -> bool:
+    """Whether a program asks for it, which is told so and led to no page.
+
+    >>> is_program("/api/v1/check"), is_program("/run/outcome")
+    (True, False)
+    """
+    return path.startswith((urls.PROGRAMS, urls.OTLP))
