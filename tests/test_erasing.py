@@ -451,6 +451,14 @@ def test_until_it_is_written_down_nothing_happens_and_from_then_on_it_will(store
     assert store.erasures() == 1
 
 
+def test_asking_again_while_the_last_of_it_goes_finds_the_same_erasure(store: SQLiteStore) -> None:
+    store.append("default", [call("t", number) for number in range(30)])
+    erasure_id = store.begin_erasure("default", ByRun("t"), "", NOW)
+    next(store.go_on_erasing("default", erasure_id, lambda: NOW, 10))
+    assert (store.find("default", "t"), len(rows(store)["spans"])) == ([], 20)
+    assert store.begin_erasure("default", ByRun("t"), "", NOW) == erasure_id
+
+
 def test_what_was_asked_for_is_known_until_it_is_done_and_then_forgotten(store: SQLiteStore) -> None:
     fill(store)
     erasure_id = store.begin_erasure("default", ByTicket("T-1"), "ann", NOW)

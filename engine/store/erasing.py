@@ -62,13 +62,11 @@ def selector_of(selection: Selection) -> str:
 
 def begin(db: sqlite3.Connection, tenant: int, selection: Selection, asked_by: str, now_ns: int) -> str:
     """Write down what is to be erased, or find that it is already; the id of the erasure."""
-    selector = selector_of(selection)
+    again = asked(db, tenant, selection)
+    if again:
+        return again
+    selector, erasure_id = selector_of(selection), token_hex(_ID_BYTES)
     digest = digests(make_secret(db), tenant)(selector)
-    again = "SELECT erasure_id FROM erasures WHERE tenant = ? AND digest = ? AND done_ns IS NULL"
-    found: tuple[str] | None = db.execute(again, (tenant, digest)).fetchone()
-    if found:
-        return found[0]
-    erasure_id = token_hex(_ID_BYTES)
     db.execute(
         "INSERT INTO erasures (erasure_id, tenant, what, selector, digest, asked_by, asked_ns)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -76,6 +74,13 @@ def begin(db: sqlite3.Connection, tenant: int, selection: Selection, asked_by: s
     )
     db.execute(_BUMP)
     return erasure_id
+
+
+def asked(db: sqlite3.Connection, tenant: int | None, selection: Selection) -> str | None:
+    """The id of the erasure of this that is not done, if there is one."""
+    pending = "SELECT erasure_id FROM erasures WHERE tenant = ? AND selector = ?"
+    found: tuple[str] | None = db.execute(pending, (tenant, selector_of(selection))).fetchone()
+    return found and found[0]
 
 
 def digests(secret: bytes, tenant: int) -> Callable[[str], bytes]:

@@ -510,7 +510,8 @@ def _read_batch(
 
 
 def _is_known(db: sqlite3.Connection, tenant: str, asked: Selection) -> bool:
-    return selecting.is_known(db, tenant_number(db, tenant), asked)
+    number = tenant_number(db, tenant)
+    return bool(erasing.asked(db, number, asked)) or selecting.is_known(db, number, asked)
 
 
 def _number(db: sqlite3.Connection, name: str) -> int | None:
