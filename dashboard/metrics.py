@@ -73,7 +73,7 @@ METRICS = {
     "guard_runs": Metric("gauge", "runs held in memory for checks", workers="livemax"),
     "guard_evicted": Metric("counter", "runs let go to make room for more recent ones"),
     "guard_too_long": Metric("counter", "runs not followed, as they have too many spans"),
-    "guard_lag_seconds": Metric("gauge", "how far the guard lies behind the store", workers="livemax"),
+    "guard_lag_seconds": Metric("gauge", "how long ago the guard last saw the store", workers="livemax"),
     "erasures": Metric("counter", "erasures that were completed"),
 }
 """Everything that is counted, by the name the engine's meter is told."""

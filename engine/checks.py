@@ -44,7 +44,7 @@ class Checked(msgspec.Struct, frozen=True):
     map_age_s : float or None
         How long ago the map was built.
     as_of_ns : int or None
-        Every span acknowledged before this moment of the wall clock was known.
+        Every span acknowledged before this moment of the wall clock, when it was asked, was known.
     """
 
     action: Action
@@ -73,7 +73,7 @@ class Checks:
     meter : Meter
         Is told of each check: its action, its seconds, its faults.
     wall_ns : callable
-        The clock by which maps grow old.
+        The clock by which maps grow old, and that answers tell the moment of.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Checks:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Follow the runs in flight meanwhile, instead of looking at each question."""
+        """Read runs in flight ahead meanwhile."""
         self._guard.start()
         try:
             yield
@@ -119,7 +119,7 @@ class Checks:
         self._ledger.close()
 
     def _check(self, tenant: str, run_id: str, next_step: str | None) -> Checked:
-        as_of_ns = self._guard.as_of_ns or None
+        as_of_ns = self._wall_ns()
         live = self._guard.live(tenant, run_id)
         if live is None:
             return Checked("allow", UNKNOWN_RUN, as_of_ns=as_of_ns)

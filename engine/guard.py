@@ -1,8 +1,8 @@
 """The guard: paths of runs in flight, held in memory so that a check before a call waits for no disk.
 
 It is a cache over the store. What the store says has changed, whichever process wrote it, makes what
-is held of a run stale; a run that is asked for and is stale, or not held, is read there and then. So an
-answer is as recent as :attr:`Guard.as_of_ns`, however far reading ahead has come.
+is held of a run stale; a run that is asked for and is stale, or not held, is read there and then. Each
+question looks first, so an answer knows every span acknowledged before it, however far reading ahead is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from time import monotonic, perf_counter
 from engine.holding import Held, Holding
 from engine.live import Known, Live, follow, know
 from engine.metering import UNMETERED, Meter
-from engine.runs import LIVE_NS, SECOND_NS
+from engine.runs import LIVE_NS
 from engine.store import Store, TenantRun, Touched, Trail
 from engine.upkeep import Told, repeating
 
@@ -25,13 +25,11 @@ CAPACITY = 10_000
 MAX_SPANS = 5_000
 """A run of more spans is not followed: its path met a bound long ago."""
 LOOK_S = 0.025
-"""How often the guard looks what has changed."""
+"""How often the guard looks what has changed, to read ahead; and whoever asks finds little new."""
 SHARE = 0.1
 """Part of the time it may read ahead: what comes in goes before."""
 UNASKED_S = 60.0
 """After so long without a question it reads no more ahead than what was in flight when it started."""
-MOST_LAG_S = 0.1
-"""Who asks when it has not looked for so long looks first."""
 RETRY_S = 1.0
 """How long after a fault it looks again."""
 
@@ -66,38 +64,30 @@ class Guard:
         self._held = Holding(capacity)
         self._first: dict[TenantRun, None] = {}
         self._others: dict[TenantRun, None] = {}
-        self._change, self._as_of_ns = -1, 0
-        self._looked_s = self._asked_s = -inf
+        self._change = -1
+        self._looked_s = self._asked_s = self._started_s = -inf
         self._owed_s = 0.0
         self._running = ExitStack()
-        self._is_started = False
-
-    @property
-    def as_of_ns(self) -> int:
-        """The moment up to which every acknowledged span is known; an answer after it is no older."""
-        return self._as_of_ns
 
     def start(self) -> None:
-        """Follow in the background until closed."""
-        self._is_started = True
+        """Read ahead in the background until closed."""
+        self._started_s = monotonic()
         self._running.enter_context(repeating("following", self._step, RETRY_S))
 
     def close(self) -> None:
-        """Stop following; a question looks by itself from now on."""
+        """Read no more ahead; questions are answered still."""
         self._running.close()
-        self._is_started = False
 
     def live(self, tenant: str, run_id: str) -> Live | None:
-        """A run as far as its spans came; None if none did, or more than can be followed.
+        """A run as far as its spans came until now; None if none did, or more than can be followed.
 
         Raises
         ------
         StoreError
-            If it has to be read and cannot be.
+            If the store cannot be read.
         """
         self._asked_s = monotonic()
-        if not self._is_started or self._asked_s - self._looked_s > MOST_LAG_S:
-            self.look()
+        self.look()
         held = self._held.get((tenant, run_id))
         if held is None or not held.fresh:
             held = self._read(tenant, run_id)
@@ -107,26 +97,26 @@ class Guard:
         return held.live
 
     def look(self) -> None:
-        """Take in what has changed in the store since the last look."""
+        """Take in what has changed in the store since the last look; who waits for one shares the next."""
         asked_s = monotonic()
         with self._looking:
-            if self._is_started and self._looked_s >= asked_s:
+            if self._looked_s >= asked_s:
                 return
-            now_ns, now_s = self._now_ns(), monotonic()
+            begun_s = monotonic()
             changes = self._store.changes(self._change)
-            seeds = [] if changes.whole else self._in_flight(now_ns)
+            seeds = [] if changes.whole else self._in_flight()
             with self._lock:
                 self._change = changes.up_to
                 if not changes.whole:
                     self._begin_anew(seeds)
                 for touched in changes.touched:
                     self._mark(touched)
-            self._as_of_ns, self._looked_s = now_ns, now_s
+            self._looked_s = begun_s
 
-    def _in_flight(self, now_ns: int) -> list[TenantRun]:
+    def _in_flight(self) -> list[TenantRun]:
         """Runs that may go on, the latest first; in a store with a clock of its own by that."""
         clock_ns = self._store.clock_ns()
-        after_ns = (now_ns if clock_ns is None else clock_ns) - LIVE_NS
+        after_ns = (self._now_ns() if clock_ns is None else clock_ns) - LIVE_NS
         return self._store.in_flight(after_ns, self._held.capacity)
 
     def _mark(self, touched: Touched) -> None:
@@ -158,9 +148,8 @@ class Guard:
 
     def _step(self, told: Told) -> float:
         """Look, then read ahead for the time that is owed; seconds until the next."""
-        begun_s = perf_counter()
-        now_ns = self._now_ns()
-        self._meter.level("guard_lag_seconds", (now_ns - (self._as_of_ns or now_ns)) / SECOND_NS)
+        begun_s = monotonic()
+        self._meter.level("guard_lag_seconds", begun_s - max(self._looked_s, self._started_s))
         self.look()
         self._owed_s = min(self._owed_s + SHARE * LOOK_S, SHARE * LOOK_S)
         while self._owed_s > 0 and not told() and (key := self._next()):
@@ -168,7 +157,7 @@ class Guard:
             self._read(*key)
             self._owed_s -= perf_counter() - read_s
         self._meter.level("guard_runs", len(self._held))
-        return max(0.0, LOOK_S - (perf_counter() - begun_s))
+        return max(0.0, LOOK_S - (monotonic() - begun_s))
 
     def _next(self) -> TenantRun | None:
         with self._lock:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.errors import StoreError, UnknownRunError
-from engine.guard import LOOK_S, MAX_SPANS, MOST_LAG_S, Guard
+from engine.guard import LOOK_S, MAX_SPANS, Guard
 from engine.holding import SPANS_A_RUN
 from engine.live import Live
 from engine.paths import CUT, Fold, Token, fold
@@ -60,11 +60,12 @@ class Meter:
 
 
 class Counting(SQLiteStore):
-    """Notes which runs it is asked for, and how many of their spans are read; or is away."""
+    """Notes which runs it is asked for, how many of their spans are read, and when it was last looked at."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.asked: list[tuple[str, int]] = []
+        self.looked_ns = 0
         self.is_away = threading.Event()
 
     def trail(self, tenant: str, run_id: str, known: Container[int], limit: int) -> Trail | None:
@@ -76,7 +77,10 @@ class Counting(SQLiteStore):
     def changes(self, after: int) -> Changes:
         if self.is_away.is_set():
             raise StoreError("the store is away")
-        return super().changes(after)
+        begun_ns = time.time_ns()
+        changes = super().changes(after)
+        self.looked_ns = begun_ns
+        return changes
 
 
 @pytest.fixture
@@ -93,7 +97,7 @@ def store(path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def guard(store: Store) -> Guard:
-    """One that is not started: each question looks by itself."""
+    """One that is not started: it reads nothing ahead."""
     return Guard(store, time.time_ns)
 
 
@@ -325,9 +329,9 @@ def test_runs_in_flight_are_read_ahead(store: Store, started: tuple[Guard, Count
 
 def test_while_nobody_asks_nothing_is_read_ahead(store: Store, started: tuple[Guard, Counting]) -> None:
     guard, counting = started
-    until_as_of(guard, 1)
+    until_looked(counting, 1)
     store.append(T, [tool("a", 1)])
-    until_as_of(guard, time.time_ns())
+    until_looked(counting, time.time_ns())
     time.sleep(2 * LOOK_S)
     assert counting.asked == []
     assert known(guard, "a") == (Fold("tool:search", 1),)
@@ -376,35 +380,60 @@ def test_what_was_in_flight_before_it_started_is_read_ahead(path: Path, store: S
     guard.close()
 
 
-def test_answers_say_as_of_when_they_are(store: Store, started: tuple[Guard, Counting]) -> None:
+def test_an_answer_knows_every_span_acknowledged_before_the_question(
+    store: Store, started: tuple[Guard, Counting]
+) -> None:
     guard, _ = started
-    store.append(T, [tool("t", 1)])
-    acknowledged_ns = time.time_ns()
-    until_as_of(guard, acknowledged_ns)
-    assert guard.as_of_ns <= time.time_ns()
-    assert known(guard, "t") == (Fold("tool:search", 1),)
+    for number in range(1, 20):
+        store.append(T, [tool("t", number)])
+        assert known(guard, "t") == (Fold("tool:search", number),)
+    guard.close()
+    store.append(T, [tool("t", 20)])
+    assert known(guard, "t") == (Fold("tool:search", 20),)
 
 
-def test_who_asks_looks_when_nobody_did_for_long(store: Store, started: tuple[Guard, Counting]) -> None:
+def test_who_cannot_look_is_told_and_is_answered_once_it_can(
+    store: Store, started: tuple[Guard, Counting]
+) -> None:
     guard, counting = started
-    until_as_of(guard, 1)
     counting.is_away.set()
-    until(lambda: time.time_ns() - guard.as_of_ns > MOST_LAG_S * SECOND_NS)
     with pytest.raises(StoreError):
         guard.live(T, "t")
     store.append(T, [tool("t", 1)])
-    back_ns = time.time_ns()
     counting.is_away.clear()
     assert known(guard, "t") == (Fold("tool:search", 1),)
-    assert guard.as_of_ns >= back_ns
-    until(lambda: time.time_ns() - guard.as_of_ns < LOOK_S * SECOND_NS)  # the thread goes on
+    until_looked(counting, time.time_ns())  # the thread goes on
 
 
-def test_after_closing_each_question_looks_by_itself(store: Store, guard: Guard) -> None:
-    guard.start()
-    guard.close()
-    store.append(T, [tool("t", 1)])
-    assert known(guard, "t") == (Fold("tool:search", 1),)
+def test_threads_that_wait_for_a_look_share_the_next(path: Path, store: Store) -> None:
+    looks, asking, go_on = list[int](), threading.Barrier(5), threading.Event()
+
+    class Slow(SQLiteStore):
+        def changes(self, after: int) -> Changes:
+            looks.append(after)
+            assert go_on.wait(10)
+            return super().changes(after)
+
+    slow = Slow(path)
+    guard = Guard(slow, time.time_ns)
+    first = threading.Thread(target=guard.look)
+    first.start()
+    until(lambda: len(looks) == 1)
+
+    def ask() -> None:
+        asking.wait()
+        guard.live(T, "t")
+
+    others = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in others:
+        thread.start()
+    asking.wait()
+    time.sleep(0.1)
+    go_on.set()
+    for thread in (first, *others):
+        thread.join()
+    assert looks == [-1, 0]
+    slow.close()
 
 
 def test_threads_may_ask_while_spans_come(store: Store, started: tuple[Guard, Counting]) -> None:
@@ -430,37 +459,31 @@ def test_threads_may_ask_while_spans_come(store: Store, started: tuple[Guard, Co
         thread.start()
     for number in range(30):
         store.append(T, [tool(f"run-{number % 5}", number)])
-        until_known(guard, f"run-{number % 5}", number // 5 + 1)
+        assert known(guard, f"run-{number % 5}") == (Fold("tool:search", number // 5 + 1),)
     stop.set()
     for thread in threads:
         thread.join()
     assert faults == []
 
 
-def until_known(guard: Guard, run_id: str, count: int) -> None:
-    until(lambda: known(guard, run_id) == (Fold("tool:search", count),))
+def until_looked(counting: Counting, moment_ns: int) -> None:
+    until(lambda: counting.looked_ns >= moment_ns)
 
 
-def until_as_of(guard: Guard, moment_ns: int) -> None:
-    until(lambda: guard.as_of_ns >= moment_ns)
-
-
-def test_what_another_process_keeps_is_known_soon(path: Path, store: Store, guard: Guard) -> None:
+def test_what_another_process_keeps_is_known_at_once(path: Path, store: Store, guard: Guard) -> None:
     guard.start()
     with ProcessPoolExecutor(1, get_context("spawn")) as other:
         for count in range(1, 6):
-            acknowledged_ns = other.submit(keep, path, count).result()
-            until_known(guard, "t", count)
-            until_as_of(guard, acknowledged_ns)
+            other.submit(keep, path, count).result()
+            assert known(guard, "t") == (Fold("tool:search", count),)
     guard.close()
 
 
-def keep(path: Path, number: int) -> int:
-    """Keep a span from another process; when it was acknowledged."""
+def keep(path: Path, number: int) -> None:
+    """Keep a span from another process."""
     store = open_store(path)
     store.append(T, [tool("t", number)])
     store.close()
-    return time.time_ns()
 
 
 # --- whatever comes, in which order --------------------------------------------------------------

@@ -68,9 +68,7 @@ _lengths = msgspec.json.Decoder(list[tuple[str, int]]).decode
 def changes(db: sqlite3.Connection, after: int) -> Changes:
     """What changed after a change; nothing and not ``whole`` if not all of that is kept."""
     oldest, latest = db.execute(_KEPT).fetchone()
-    if after == latest:
-        return Changes(latest, (), True)
-    if not oldest - 1 <= after < latest:
+    if not oldest - 1 <= after <= latest:
         return Changes(latest, (), False)
     return Changes(latest, _touched(db.execute(_CHANGED, (after,)).fetchone()[0]), True)
 
