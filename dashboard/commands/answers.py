@@ -20,6 +20,7 @@ from dashboard.commands.terminal import console, json_text, plain, shown
 from dashboard.documents import erasures as documents
 from dashboard.documents.agents import agent
 from dashboard.documents.calibrations import scores
+from dashboard.documents.rules import listed
 from dashboard.documents.verdicts import verdict
 from engine import erasing, queries
 from engine.errors import ForkmapError, StoreError, UnknownAgentError, UnknownRunError
@@ -94,9 +95,9 @@ def rules(asked: Namespace) -> int:
             store.set_rules(asked.tenant, asked.agent, () if asked.clear else ruling.read(asked.set))
         elif asked.trial is not None:
             rules = ruling.read(asked.trial)
-            trial = try_rules(store, asked.tenant, asked.agent, rules, now_ns)
-            return _print(asked, ruling.trial_document, ruling.trial_table, ruling.Tried(rules, trial))
-        return _print(asked, ruling.documents, ruling.lines, store.rules(asked.tenant, asked.agent))
+            found = ruling.Tried(rules, try_rules(store, asked.tenant, asked.agent, rules, now_ns))
+            return _print(asked, lambda tried: trial(*tried), ruling.trial_table, found)
+        return _print(asked, listed, ruling.lines, store.rules(asked.tenant, asked.agent))
 
 
 def _tell(lines: Sequence[str]) -> None:
@@ -146,18 +147,21 @@ def run(asked: Namespace) -> int:
 
 
 def erase(asked: Namespace) -> int:
-    """Forget something for good, and print the receipt."""
+    """Forget something for good, and print the receipt: whatever comes after it is written down."""
     with _store(asked) as store:
         chosen = forgetting.selection(asked)
         erasure_id = store.begin_erasure(asked.tenant, chosen, forgetting.BY_COMMAND, time.time_ns())
-        erasing.end_begun(store, time.time_ns)
-        receipt = store.receipt(asked.tenant, erasure_id)
-        if asked.vacuum:
-            store.vacuum(time.time_ns())
-        else:
-            store.cut_log()
-    assert receipt is not None
-    return _print(asked, documents.erasure, forgetting.report, receipt)
+        try:
+            erasing.end_begun(store, time.time_ns)
+            if asked.vacuum:
+                store.vacuum(time.time_ns())
+            elif not store.cut_log():
+                console(stderr=True).print(shown(forgetting.LOGGED))
+        finally:
+            receipt = store.receipt(asked.tenant, erasure_id)
+            assert receipt is not None
+            _print(asked, documents.erasure, forgetting.report, receipt)
+    return DONE
 
 
 def vacuum(asked: Namespace) -> int:

@@ -18,6 +18,7 @@ from engine.store.verifying import Verified
 
 BY_COMMAND = "by command"
 """How erasures that were asked for on the command line are told from others."""
+LOGGED = "The log is still read from and holds what was erased, until a server or the last reader empties it."
 _MIB = 2**20
 
 
