@@ -89,12 +89,13 @@ class Erasing:
         if count == self._tidied:
             return
         is_first = self._store.tidied() != count
-        self._forget(is_first)
         for table in _TEXTS:
             table.cache_clear()
+        is_cut = not is_first or self._store.cut_log()  # The cache may be away for long.
+        self._forget(is_first)
+        if not is_cut:
+            raise BusyStoreError("the log of the store is still read from")
         if is_first:
-            if not self._store.cut_log():
-                raise BusyStoreError("the log of the store is still read from")
             self._store.set_tidied(count)
         self._tidied = count
 

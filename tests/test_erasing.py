@@ -22,6 +22,7 @@ from engine.selections import Before, ByAttribute, ByRun, ByTicket, Selection
 from engine.spans import Event, Span
 from engine.store import Receipt, tidying
 from engine.store.doctoring import examine
+from engine.store.opening import log_bytes
 from engine.store.sqlite import SQLiteStore, open_store
 from engine.store.verifying import verify
 
@@ -516,7 +517,7 @@ def test_a_cache_that_is_away_is_emptied_later_by_whichever_process(store: SQLit
     assert away.erase("default", ByTicket("T-1")).done_ns == NOW
     with pytest.raises(CacheError):
         away.look()
-    assert store.tidied() == 0
+    assert (store.tidied(), log_bytes(store.path)) == (0, 0)
     forget = Forgetting()
     Erasing(store, forget, lambda: NOW).look()
     assert (forget.times, store.tidied()) == (1, 2)
