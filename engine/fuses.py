@@ -8,7 +8,7 @@ A verdict compares a run with its agent; a fuse compares it with the policy.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -68,7 +68,7 @@ class Policy(Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: Name
 
 
-class Fired(NamedTuple):
+class Fired(msgspec.Struct, frozen=True, gc=False):
     """A policy whose fuse fired, and what made it."""
 
     policy: Policy
@@ -184,7 +184,7 @@ def _may_fire(policy: Policy, live: Live, found: Foresight) -> bool:
 
 def written(fired: Fired, live: Live, time_ns: int) -> Firing:
     """The line of the ledger about a fuse that fired."""
-    policy, found = fired
+    policy, found = fired.policy, fired.foresight
     return Firing(
         time_ns=time_ns,
         run_id=live.run_id,
@@ -208,7 +208,7 @@ def explain(fired: Fired) -> str:
     >>> explain(Fired(Policy(name="odds", min_success_odds=0.7, action="stop"), found))[:49]
     '5 of 50 earlier runs on this path succeeded: even'
     """
-    policy, found = fired
+    policy, found = fired.policy, fired.foresight
     took = f"that went this way and took {found.next_step} next" if found.next_step else "on this path"
     high, odds = _apart(found.high, policy.min_success_odds)
     return (

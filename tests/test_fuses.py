@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.foresight import Foresight, foresee
-from engine.fuses import QUIET, Asked, Policy, ask
+from engine.fuses import QUIET, Asked, Fired, Policy, ask
 from engine.live import Live, so_far
 from engine.maps import BehaviourMap, build
 from engine.runs import Cohort
@@ -52,7 +52,7 @@ def test_a_search_loop_is_stopped_at_odds_of_seventy_percent() -> None:
     asked = ask(index_of(SUPPORT), DOOMED, [policy()])
     low, high = wilson_one(5, 50)
     assert asked.path == Foresight("likely_failure", 50, 5, low, high, 180, 98, True, None)
-    assert (asked.action, asked.acting) == ("stop", (policy(), asked.path))
+    assert (asked.action, asked.acting) == ("stop", Fired(policy(), asked.path))
     assert asked.fired == (asked.acting,)
     assert asked.reason == (
         "5 of 50 earlier runs on this path succeeded: even the upper bound, 21.4%, is below the 70.0% "
