@@ -246,7 +246,7 @@ class MemoryStore:
     def receipt(self, tenant: str, erasure_id: str) -> Receipt | None:
         raise NotImplementedError
 
-    def receipts(self, tenant: str) -> list[Receipt]:
+    def receipts(self, tenant: str, after: str | None = None, limit: int = 100) -> list[Receipt]:
         raise NotImplementedError
 
     def cut_log(self) -> bool:

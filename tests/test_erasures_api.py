@@ -60,7 +60,7 @@ def test_a_run_is_erased_and_there_is_a_receipt(programs: Programs) -> None:
     assert answer.status_code == 201
     assert answer.headers["Location"] == f"/api/v1/erasures/{receipt['erasure_id']}"
     assert programs.ask("GET", f"erasures/{receipt['erasure_id']}").json == receipt
-    assert programs.ask("GET", "erasures").json == {"erasures": [receipt]}
+    assert programs.ask("GET", "erasures").json == {"erasures": [receipt], "next": None}
     assert programs.ask("GET", f"runs/{RUN}").status_code == 404
     times = receipt.pop("asked"), receipt.pop("done")
     assert all(each.endswith("Z") for each in times)
@@ -91,11 +91,21 @@ def test_runs_are_erased_by_ticket_by_attribute_and_by_age(programs: Programs) -
     assert [each for agent in left for each in runs(agent)] == young
 
 
+def test_receipts_come_in_pages_the_latest_first(programs: Programs) -> None:
+    names = [RUN, "live-healthy-0", "live-doomed-1"]
+    made = [programs.erase(by="run", run_id=name).json for name in names]
+    first = programs.ask("GET", "erasures?limit=2").json
+    assert first == {"erasures": [made[2], made[1]], "next": made[1]["erasure_id"]}
+    rest = programs.ask("GET", f"erasures?limit=2&after={first['next']}").json
+    assert rest == {"erasures": [made[0]], "next": None}
+    assert programs.ask("GET", "erasures?limit=0").status_code == 400
+
+
 def test_what_is_not_there_is_not_found_and_leaves_no_receipt(programs: Programs) -> None:
     for asked in ({"by": "run", "run_id": "nobody"}, {"by": "ticket", "ticket": "T-0"}):
         answer = programs.erase(**asked)
         assert (answer.status_code, answer.mimetype) == (404, "application/problem+json")
-    assert programs.ask("GET", "erasures").json == {"erasures": []}
+    assert programs.ask("GET", "erasures").json == {"erasures": [], "next": None}
     assert programs.ask("GET", "erasures/nothing").status_code == 404
 
 
@@ -124,7 +134,7 @@ def test_only_an_admin_of_the_tenant_may_erase(programs: Programs) -> None:
     other = programs.holding(Role.ADMIN, "acme")
     assert other.erase(by="run", run_id="live-healthy-0").status_code == 404
     assert other.ask("GET", f"erasures/{receipt['erasure_id']}").status_code == 404
-    assert other.ask("GET", "erasures").json == {"erasures": []}
+    assert other.ask("GET", "erasures").json == {"erasures": [], "next": None}
 
 
 def test_a_map_that_was_built_before_is_never_answered_again(programs: Programs) -> None:

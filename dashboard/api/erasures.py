@@ -6,11 +6,11 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 from flask import Flask, Response
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from dashboard import urls
-from dashboard.api.asking import Moment
-from dashboard.api.operations import Operation, bind, body
+from dashboard.api.asking import Limit, Moment
+from dashboard.api.operations import Operation, bind, body, given, query
 from dashboard.api.otlp import RETRY_AFTER_S
 from dashboard.api.problems import problem
 from dashboard.api.responses import json_response
@@ -50,6 +50,13 @@ class OldOnes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
     time: Moment
 
 
+class ListErasures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which page of the erasures."""
+
+    after: Annotated[str, Meta(description="What `next` of the page before says")] | UnsetType = UNSET
+    limit: Limit = 100
+
+
 Asked: TypeAlias = OfRun | OfTicket | OfAttribute | OldOnes
 _ASKED: Any = Asked
 
@@ -62,7 +69,7 @@ OPERATIONS = (
         {201: Erasure, 202: Erasure, 404: Problem},
         body=Asked,
     ),
-    Operation("list_erasures", urls.API_ERASURES, "GET", "Lists all erasures", {200: Erasures}),
+    Operation("list_erasures", urls.API_ERASURES, "GET", "Lists all erasures", {200: Erasures}, ListErasures),
     Operation(
         "get_erasure",
         urls.API_ERASURE,
@@ -86,7 +93,10 @@ def register(server: Flask, service: Service) -> None:
         return response
 
     def every() -> Response:
-        return json_response(Erasures([*map(erasure, service.store.receipts(service.tenant))]))
+        asked = query(ListErasures)
+        found = service.store.receipts(service.tenant, given(asked.after), asked.limit + 1)
+        page, more = [*map(erasure, found[: asked.limit])], len(found) > asked.limit
+        return json_response(Erasures(page, page[-1].erasure_id if more else None))
 
     def one(erasure_id: str) -> Response:
         receipt = service.store.receipt(service.tenant, erasure_id)

@@ -32,9 +32,10 @@ class Erasure(msgspec.Struct, frozen=True):
 
 
 class Erasures(msgspec.Struct, frozen=True):
-    """All erasures, the latest first."""
+    """A page of erasures, the latest first; ``next`` is what ``after`` takes for the page that follows."""
 
     erasures: list[Erasure]
+    next: str | None
 
 
 def erasure(receipt: Receipt) -> Erasure:

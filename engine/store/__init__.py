@@ -419,8 +419,8 @@ class Store(Protocol):
     def receipt(self, tenant: str, erasure_id: str) -> Receipt | None:
         """What became of an erasure of the tenant; None if it has none of this id."""
 
-    def receipts(self, tenant: str) -> list[Receipt]:
-        """What became of all erasures of the tenant, the latest first."""
+    def receipts(self, tenant: str, after: str | None = None, limit: int = 100) -> list[Receipt]:
+        """What became of the latest erasures of the tenant, or of those before the one of an id."""
 
     def cut_log(self) -> bool:
         """Empty the log that may still hold what was removed; False if somebody was reading from it."""

@@ -37,7 +37,10 @@ ORDER BY asked_ns, erasure_id"""
 _RECEIPT = """
 SELECT erasure_id, what, lower(hex(digest)), asked_by, asked_ns, done_ns,
        runs, traces, spans, outcomes, firings
-FROM erasures WHERE tenant = (SELECT no FROM tenants WHERE name = ?)"""
+FROM erasures AS e WHERE tenant = (SELECT no FROM tenants WHERE name = ?)"""
+_EARLIER = """
+AND (asked_ns, erasure_id) < (
+    SELECT asked_ns, erasure_id FROM erasures WHERE tenant = e.tenant AND erasure_id = ?)"""
 _COUNT = """
 UPDATE erasures SET runs = runs + ?, traces = traces + ?, outcomes = outcomes + ?, firings = firings + ?
 WHERE erasure_id = ?"""
@@ -176,7 +179,9 @@ def receipt(db: sqlite3.Connection, tenant: str, erasure_id: str) -> Receipt | N
     return Receipt._make(row) if row else None
 
 
-def receipts(db: sqlite3.Connection, tenant: str) -> list[Receipt]:
+def receipts(db: sqlite3.Connection, tenant: str, after: str | None, limit: int) -> list[Receipt]:
     """What became of the erasures of the tenant, the latest first."""
-    rows = db.execute(f"{_RECEIPT} ORDER BY asked_ns DESC, erasure_id", (plain(tenant),))
+    page = "" if after is None else _EARLIER
+    asked = (plain(tenant), *([] if after is None else [plain(after)]), limit)
+    rows = db.execute(f"{_RECEIPT} {page} ORDER BY asked_ns DESC, erasure_id DESC LIMIT ?", asked)
     return [Receipt._make(row) for row in rows]

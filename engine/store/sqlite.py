@@ -358,9 +358,9 @@ class SQLiteStore:
         """See :meth:`engine.store.Store.receipt`."""
         return self._read(erasing.receipt, tenant, erasure_id)
 
-    def receipts(self, tenant: str) -> list[Receipt]:
+    def receipts(self, tenant: str, after: str | None = None, limit: int = 100) -> list[Receipt]:
         """See :meth:`engine.store.Store.receipts`."""
-        return self._read(erasing.receipts, tenant)
+        return self._read(erasing.receipts, tenant, after, limit)
 
     def cut_log(self) -> bool:
         """See :meth:`engine.store.Store.cut_log`."""
