@@ -291,7 +291,7 @@ def test_a_browser_that_may_have_held_the_cookie_back_is_asked_once_more(door: D
 def test_a_program_that_says_no_content_type_is_led_to_no_page(door: Door) -> None:
     for path in ("/api/v1/check", "/v1/traces"):
         answer = door.client().post(path, data={"run_id": "r"})  # As curl -d sends it.
-        assert (answer.status_code, answer.location) == (401, None)
+        assert (answer.status_code, answer.headers.get("Location")) == (401, None)
 
 
 LEADS_AWAY = ["//evil.example", "https://evil.example", "/\\evil.example", "\\\\evil.example", "javascript:x"]

@@ -5,10 +5,22 @@ from __future__ import annotations
 from flask import Flask
 from werkzeug.routing import PathConverter
 
-from dashboard.api import agents, erasures, fuses, health, intake, maps, openapi, outcomes, problems, runs
+from dashboard.api import (
+    agents,
+    erasures,
+    fuses,
+    health,
+    intake,
+    maps,
+    openapi,
+    outcomes,
+    problems,
+    rules,
+    runs,
+)
 from dashboard.service import Service
 
-DESCRIBED = (agents, runs, outcomes, maps, fuses, erasures)
+DESCRIBED = (agents, runs, outcomes, rules, maps, fuses, erasures)
 OPERATIONS = tuple(operation for module in (*DESCRIBED, openapi) for operation in module.OPERATIONS)
 """All that can be asked under the API's address."""
 

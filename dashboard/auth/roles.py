@@ -47,6 +47,8 @@ def needed(rule: str | None, method: str) -> Role | None:
             return Role.INGEST
         case "POST", urls.API_CHECK:
             return Role.INGEST
+        case "POST", urls.API_TRIAL:
+            return Role.READ
         case _, route if route in OPEN:
             return None
         case "GET" | "HEAD", route if route in PAGES | PARTS | PROGRAMS or route.startswith(urls.API):

@@ -20,7 +20,7 @@ from dashboard.commands.terminal import console, json_text, plain, shown
 from dashboard.documents import erasures as documents
 from dashboard.documents.agents import agent
 from dashboard.documents.calibrations import scores
-from dashboard.documents.rules import listed
+from dashboard.documents.rules import listed, trial
 from dashboard.documents.verdicts import verdict
 from engine import erasing, queries
 from engine.errors import ForkmapError, StoreError, UnknownAgentError, UnknownRunError

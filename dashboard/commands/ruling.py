@@ -13,7 +13,7 @@ from dashboard.commands.terminal import shown
 from dashboard.components import words
 from engine.errors import ForkmapError, InputError
 from engine.rules import Rule, parse_rules, rules_text
-from engine.trials import Change, Trial, summary
+from engine.trials import Trial, summary
 
 
 class Tried(NamedTuple):
@@ -39,35 +39,11 @@ def read(file: Path) -> tuple[Rule, ...]:
         raise ForkmapError(f"{file}: " + "; ".join(error.reason.splitlines())) from None
 
 
-def documents(rules: Sequence[Rule]) -> list[dict[str, object]]:
-    """Rules as JSON values."""
-    return [{"expression": rule.expression, "outcome": rule.outcome.name.lower()} for rule in rules]
-
-
 def lines(rules: Sequence[Rule]) -> RenderableType:
     """Rules as they are written, one a line."""
     if not rules:
         return shown("No rules: a run that nobody declared the outcome of ends as its last span did.")
     return shown(rules_text(rules).rstrip("\n"))
-
-
-def trial_document(tried: Tried) -> dict[str, object]:
-    """What rules would do, as JSON values."""
-    trial = tried.trial
-    counted = zip(documents(tried.rules), trial.matched, strict=True)
-    return {
-        "runs": trial.runs,
-        "live": trial.live,
-        "bounded": trial.bounded,
-        "rules": [rule | {"runs": count} for rule, count in counted],
-        "changed": trial.changed,
-        "changes": [_change(change) | {"runs": count} for change, count in trial.changes],
-        "examples": [{"run_id": each.run_id} | _change(each.change) for each in trial.examples],
-    }
-
-
-def _change(change: Change) -> dict[str, object]:
-    return {"before": change.before.name.lower(), "after": change.after.name.lower()}
 
 
 def trial_table(tried: Tried) -> RenderableType:
