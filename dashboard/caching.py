@@ -12,7 +12,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from time import monotonic
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from flask_caching.backends import FileSystemCache, RedisCache, SimpleCache
 from flask_caching.backends.base import BaseCache
@@ -58,6 +58,15 @@ class Bounded(SimpleCache):
 
     def _over_threshold(self) -> bool:
         return sum(len(value) for _, value in self._cache.values()) > MEMORY_BYTES
+
+
+class Files(FileSystemCache):
+    """A folder that is made anew when it was deleted under a server."""
+
+    def set(self, key: str, value: Any, *args: Any, **kwargs: Any) -> bool:
+        """Keep a value under a key; whether it could be."""
+        Path(self._path).mkdir(mode=0o700, parents=True, exist_ok=True)
+        return bool(super().set(key, value, *args, **kwargs))
 
 
 class Backed:
@@ -163,13 +172,14 @@ class Sheltered:
 def _files(folder: Path) -> Backed:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        files = FileSystemCache(str(folder), threshold=FILES, default_timeout=KEPT_S)
+        files = Files(str(folder), threshold=FILES, default_timeout=KEPT_S)
     except OSError as error:
         raise ForkmapError(f"maps cannot be kept in {folder}: {error.strerror}") from error
 
     def clear() -> None:
-        for file in folder.iterdir():  # What a process left that was killed while it wrote, too.
-            file.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            for file in folder.iterdir():  # What a process left that was killed while it wrote, too.
+                file.unlink(missing_ok=True)
 
     return Backed(files, clear)
 

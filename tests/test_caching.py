@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -92,6 +93,19 @@ def test_what_a_killed_process_left_half_written_is_cleared_too(tmp_path: Path) 
     (folder / "half.__wz_cache").write_bytes(b"half")
     cache.clear()
     assert [*folder.iterdir()] == []
+
+
+def test_a_folder_that_is_deleted_under_a_server_is_made_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, other = (open_cache(str(tmp_path / "maps"), MemoryStore()) for _ in range(2))
+    one.set("key", b"value")
+    shutil.rmtree(tmp_path / "maps")
+    one.clear()
+    assert one.get("key") is None
+    one.set("key", b"another")
+    assert other.get("key") == b"another"
+    assert caplog.messages == []
 
 
 def test_memory_is_bounded_by_bytes_and_lets_go_of_what_was_kept_first(
