@@ -18,6 +18,7 @@ from engine.live import Known, Live, follow, know
 from engine.metering import UNMETERED, Meter
 from engine.runs import LIVE_NS
 from engine.store import Store, TenantRun, Touched, Trail
+from engine.store.keys import told_name
 from engine.upkeep import Told, repeating
 
 CAPACITY = 10_000
@@ -81,6 +82,8 @@ class Guard:
     def live(self, tenant: str, run_id: str) -> Live | None:
         """A run as far as its spans came until now; None if none did, or more than can be followed.
 
+        It is named by its id, or by that of one of its traces, with dashes or without.
+
         Raises
         ------
         StoreError
@@ -88,6 +91,13 @@ class Guard:
         """
         self._asked_s = monotonic()
         self.look()
+        found = self._found(tenant, run_id)
+        if isinstance(found, str):
+            found = self._found(tenant, found)
+        return found if isinstance(found, Live) else None
+
+    def _found(self, tenant: str, run_id: str) -> Live | str | None:
+        """A run; or the id of the one that a trace of this id belongs to."""
         held = self._held.get((tenant, run_id))
         if held is None or not held.fresh:
             held = self._read(tenant, run_id)
@@ -192,7 +202,8 @@ class Guard:
             digest: known[digest] if span is None else know(span, evaluation)
             for digest, span in trail.spans.items()
         }
-        return Held(follow(trail.run_id, now.values(), self._settings), now, trail.traces, trail.change)
+        live = follow(trail.run_id, now.values(), self._settings, told_name)
+        return Held(live, now, trail.traces, trail.change)
 
     def _hold(self, key: TenantRun, held: Held) -> None:
         """Hold a run, unless it was read later meanwhile."""

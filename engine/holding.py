@@ -21,8 +21,9 @@ class Held:
 
     Attributes
     ----------
-    live : Live or None
-        None if none of these traces belongs to the run, or it is too long.
+    live : Live, str or None
+        The id of another run if it is the id of a trace that belongs to that one; None if none of
+        these traces belongs to the run, or it is too long.
     known : dict
         The spans it was folded of, by digest.
     traces : tuple of int
@@ -35,7 +36,7 @@ class Held:
         Whether somebody has asked for it.
     """
 
-    live: Live | None
+    live: Live | str | None
     known: dict[int, Known]
     traces: tuple[int, ...]
     change: int

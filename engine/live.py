@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import chain
 from sys import intern
@@ -95,8 +95,13 @@ def _shared(reading: Reading) -> Reading:
     return reading
 
 
-def follow(run_id: str, known: Iterable[Known], settings: ReadingSettings = READ_AS_IS) -> Live | None:
-    """Fold the spans of a run; None if none of them belongs to it.
+def follow(
+    run_id: str,
+    known: Iterable[Known],
+    settings: ReadingSettings = READ_AS_IS,
+    form: Callable[[str], str] = str,
+) -> Live | str | None:
+    """Fold the spans of a run; if none of them belongs to it, the id of the run its trace belongs to.
 
     Parameters
     ----------
@@ -105,13 +110,15 @@ def follow(run_id: str, known: Iterable[Known], settings: ReadingSettings = READ
         Every span of every trace that may belong to the run, in any order.
     settings : ReadingSettings
         Which traces belong to it, and how they are read.
+    form : callable
+        The form in which ids of traces are compared.
 
     Examples
     --------
     >>> call = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"}
     >>> spans = [Span("r", str(at), "step", at, attributes=call) for at in range(3)]
     >>> live = follow("r", [know(span, READ_AS_IS.evaluation) for span in spans])
-    >>> live.closed, str(live.last), live.steps
+    >>> isinstance(live, Live) and (live.closed, str(live.last), live.steps)
     ((), 'tool:search×3-5', 3)
     """
     found = {(each.trace_id, each.span_id): each for each in known}
@@ -125,9 +132,10 @@ def follow(run_id: str, known: Iterable[Known], settings: ReadingSettings = READ
     def reading(span: Span) -> Reading:
         return found[span.trace_id, span.span_id].reading
 
-    its = [trace for trace in traces.values() if run_key(trace, settings.run_key, named) == run_id]
+    run_of = {trace_id: run_key(spans, settings.run_key, named) for trace_id, spans in traces.items()}
+    its = [traces[trace_id] for trace_id, key in run_of.items() if key == run_id]
     if not its:
-        return None
+        return next((key for trace_id, key in run_of.items() if form(trace_id) == form(run_id)), None)
     run = assemble(run_id, chain.from_iterable(its), reading=reading)
     return so_far(run_id, run.agent, (step.signature for step in run.steps), run.last_ns)
 

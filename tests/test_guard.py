@@ -163,7 +163,7 @@ def test_a_trace_whose_session_is_learnt_moves_to_it(store: Store, guard: Guard)
     store.append(T, [tool("t", 1)])
     assert (known(guard, "t"), known(guard, "s")) == ((Fold("tool:search", 1),), None)
     store.append(T, [tool("t", 2, **of("s"))])
-    assert (known(guard, "t"), known(guard, "s")) == (None, (Fold("tool:search", 2),))
+    assert (known(guard, "t"), known(guard, "s")) == ((Fold("tool:search", 2),),) * 2
 
 
 def test_a_run_that_goes_on_in_a_second_trace_is_one(store: Store, guard: Guard) -> None:
@@ -201,6 +201,29 @@ def test_a_run_with_a_long_id_is_found_by_it_whole(store: Store, guard: Guard) -
     long = "r" * 300
     store.append(T, [tool(long, 1)])
     assert known(guard, long) == (Fold("tool:search", 1),)
+
+
+def test_a_run_is_found_by_the_id_of_any_of_its_traces(store: Store, guard: Guard) -> None:
+    bare, dashed = "0123456789abcdef0123456789abcdef", "01234567-89ab-cdef-0123-456789abcdef"
+    store.append(T, [tool(bare, 1)])
+    assert known(guard, dashed) == (Fold("tool:search", 1),)
+    store.append(T, [tool(bare, 2, **of("s")), tool("other", 3, **of("s"))])
+    for _ in ("unsettled", "settled"):
+        for name in (bare, dashed, dashed.upper(), "other", "s"):
+            assert guard.live(T, name) == guard.live(T, "s")
+            assert known(guard, name) == (Fold("tool:search", 3),)
+        assert guard.live("another-tenant", bare) is None
+        store.settle(T)
+    store.append(T, [tool("other", 3, **of(bare))])
+    assert known(guard, bare) == (Fold("tool:search", 1),)
+    assert known(guard, "other") == (Fold("tool:search", 1),)
+
+
+def test_of_a_run_in_too_many_traces_only_so_many_are_noted(store: Store) -> None:
+    store.append(T, [tool(f"t{number}", 1, **of("s")) for number in range(5)])
+    trail = store.trail(T, "s", {}, 2)
+    assert trail is not None
+    assert (len(trail.traces), trail.spans) == (3, None)
 
 
 def test_a_run_that_expired_leaves(store: Store, guard: Guard) -> None:
@@ -547,5 +570,8 @@ def settled(store: Store, run_id: str) -> object:
     try:
         run = store.run(T, run_id)
     except UnknownRunError:
-        return None
+        its = store.runs_of(T, [run_id], [])
+        if not its:
+            return None
+        run = store.run(T, *its)
     return run.agent, fold(step.signature for step in run.steps), len(run.steps), run.last_ns

@@ -2,7 +2,8 @@
 
 A trace belongs to the run it was settled into, unless spans that came since say otherwise; those
 name their runs in ``sessions``, or none, and then it is the trace's own. So the traces of a run are
-among those settled into it, those that name it and the one that has its id.
+among those settled into it, those that name it and the one that has its id. By the id of one of its
+traces, with dashes or without, a run is found too.
 
 Each question is a row or two, however much is in it: a thread that asks for rows one by one waits for
 the interpreter at each, and where spans come in that is busy.
@@ -10,6 +11,7 @@ the interpreter at each, and where spans come in that is busy.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Container, Iterator
 
@@ -19,7 +21,7 @@ from engine.paths import identifier
 from engine.spans import Span
 from engine.store import Changes, TenantRun, Touched, Trail
 from engine.store.fitting import bounded, plain
-from engine.store.keys import tenant_number
+from engine.store.keys import spellings, tenant_number, told_name
 from engine.store.packing import unpack_span
 
 MAX_BYTES = 100_000_000
@@ -49,7 +51,10 @@ WITH its AS MATERIALIZED (
     SELECT no, trace_id FROM traces WHERE no IN (
         SELECT t.no FROM runs r JOIN traces t ON t.run = r.no WHERE r.tenant = :tenant AND r.run_id = :run
         UNION SELECT trace FROM sessions WHERE tenant = :tenant AND run_id = :run
-        UNION SELECT no FROM traces WHERE tenant = :tenant AND trace_id = :run))"""
+        UNION SELECT no FROM traces WHERE tenant = :tenant AND trace_id = :run
+        UNION SELECT no FROM traces WHERE tenant = :tenant
+              AND trace_id IN (SELECT value FROM json_each(:spelt)))
+    LIMIT :limit)"""
 _SIZE = f"""{_ITS}
 SELECT (SELECT json_group_array(no) FROM its), (SELECT coalesce(max(no), 0) FROM changes),
        count(*), total(bytes)
@@ -96,8 +101,9 @@ def trail(
 ) -> Trail | None:
     """The spans of every trace that may belong to a run; None if there is none."""
     kept = identifier(plain(run_id))
-    asked = {"tenant": tenant_number(db, tenant), "run": kept}
-    numbers, change, count, size = db.execute(_SIZE, asked | {"limit": limit + 1}).fetchone()
+    spelt = json.dumps(spellings(told_name(kept)))
+    asked = {"tenant": tenant_number(db, tenant), "run": kept, "spelt": spelt, "limit": limit + 1}
+    numbers, change, count, size = db.execute(_SIZE, asked).fetchone()
     traces = _numbers(numbers)
     if not traces:
         return None
