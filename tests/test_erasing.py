@@ -137,7 +137,9 @@ def test_a_name_of_256_bytes_or_more_is_found_whole_or_as_it_is_kept(store: SQLi
 def test_all_runs_of_a_ticket_go(store: SQLiteStore) -> None:
     store.append("default", [call(each, forkmap__ticket="T-1") for each in ("a", "b")])
     store.append("default", [call("c", forkmap__ticket="T-2")])
+    store.append("default", [call("d", forkmap__ticket=" T\t3 ")])
     assert counted(erase(store, ByTicket("T-1"))) == (2, 2, 2, 0, 0)
+    assert counted(erase(store, ByTicket("T\t3"))) == (1, 1, 1, 0, 0)
     assert store.find("default", "T-1") == []
     assert store.find("default", "T-2") == ["c"]
 
@@ -554,6 +556,18 @@ def test_an_erasure_is_verified_and_tells_what_came_back(store: SQLiteStore) -> 
     again = [verify(store.path, receipt.erasure_id) for receipt in receipts]
     assert [each.back for each in again] == [(TRACE, "chat"), ("u",), ("T-1",), ()]
     assert {each.is_vacuumed for each in again} == {True}
+
+
+def test_a_ticket_that_any_span_names_is_not_gone_whatever_its_run_goes_by(store: SQLiteStore) -> None:
+    store.append("default", [call("a", 5, forkmap__ticket="T-1")])
+    erasure_id = store.begin_erasure("default", ByTicket("T-1"), "", NOW)
+    store.append("default", [call("a", 1, forkmap__ticket="T-0")])
+    end_begun(store, lambda: NOW)
+    assert verify(store.path, erasure_id).back == ("T-1",)
+    assert counted(erase(store, ByAttribute("forkmap.ticket", "T-1")))[0] == 1
+    assert verify(store.path, erasure_id).back == ()
+    store.append("default", [call("b", 0, task__id=" T-1 ")])
+    assert verify(store.path, erasure_id).back == ("T-1",)
 
 
 def test_an_erasure_that_is_nobody_s_cannot_be_verified(store: SQLiteStore) -> None:

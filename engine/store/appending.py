@@ -27,7 +27,7 @@ WHERE trace = ?1 AND span_id = ?2 AND ended <= ?3 AND body <> ?4"""
 
 _NEW_TRACE = """
 INSERT INTO traces (tenant, trace_id, stamp) SELECT ?, ?, coalesce(max(no), 0) FROM changes"""
-"""A number may be given anew, but not with the same stamp: whoever still folds the trace that went sees it."""
+"""A number may be given anew, but not with the same stamp: whoever still folds the one that went sees it."""
 
 _KEY = itemgetter(0, 1)
 

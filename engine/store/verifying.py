@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.conventions.table import TICKET_KEYS
 from engine.errors import UnknownErasureError
 from engine.selections import ByAttribute, ByTicket, Selection
 from engine.store import Receipt, opening
@@ -16,7 +17,7 @@ from engine.store.erasing import digests, receipt, selector_of
 from engine.store.keyring import secret
 from engine.store.keys import told_name
 from engine.store.packing import unpack_span
-from engine.store.selecting import said
+from engine.store.selecting import fitted, said
 
 NAMED = 20
 """Ids that are named because they came back; more are not looked for."""
@@ -26,7 +27,6 @@ _PRESENT = """
 SELECT run_id FROM runs WHERE tenant = :no UNION SELECT trace_id FROM traces WHERE tenant = :no
 UNION SELECT run_id FROM sessions WHERE tenant = :no UNION SELECT run_id FROM outcomes WHERE tenant = :no
 UNION SELECT run_id FROM firings WHERE tenant = :no"""
-_TICKETS = "SELECT DISTINCT ticket FROM runs WHERE tenant = ? AND ticket IS NOT NULL"
 _HAVING = """
 SELECT trace_id, span_id, body FROM spans JOIN traces ON no = trace WHERE tenant = ? AND instr(body, ?)"""
 
@@ -87,14 +87,18 @@ def _back(db: sqlite3.Connection, tenant: int, found: Receipt) -> Iterator[str]:
 
 
 def _like(db: sqlite3.Connection, tenant: int, asked: str) -> Iterator[tuple[str, Selection]]:
-    """Every ticket, if a ticket was asked for, or every text of the attribute."""
+    """Every ticket that a span names, if a ticket was asked for, or every text of the attribute."""
     what, _, attribute = asked.partition(" ")
     if what == "ticket":
-        yield from ((ticket, ByTicket(ticket)) for (ticket,) in db.execute(_TICKETS, (tenant,)))
+        tickets = {text for key, _ in TICKET_KEYS for text in _texts(db, tenant, key)}
+        yield from ((text, fitted(ByTicket(text))) for text in tickets)
     elif what == "attribute":
-        spans = db.execute(_HAVING, (tenant, attribute.encode()))
-        texts = {each for span in spans for each in said(unpack_span(*span), attribute)}
-        yield from ((text, ByAttribute(attribute, text)) for text in texts)
+        yield from ((text, ByAttribute(attribute, text)) for text in _texts(db, tenant, attribute))
+
+
+def _texts(db: sqlite3.Connection, tenant: int, attribute: str) -> set[str]:
+    spans = db.execute(_HAVING, (tenant, attribute.encode()))
+    return {each for span in spans for each in said(unpack_span(*span), attribute)}
 
 
 def _number(db: sqlite3.Connection, name: str) -> int:
