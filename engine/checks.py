@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 
 import msgspec
 
@@ -28,6 +29,8 @@ from engine.store import Store
 UNKNOWN_RUN = "No span of this run has come yet, or more than can be followed: nothing is known of it."
 NO_MAP = "The map of this run's agent is not built yet: it is requested."
 FAULT = "The check failed, which the server's log tells of; nothing is stopped because of that."
+TOLD_S = 1.0
+"""How long after a fault is logged no other is: all are counted."""
 
 _log = logging.getLogger(__name__)
 
@@ -89,6 +92,7 @@ class Checks:
         self._store, self._maps, self._guard = store, maps, guard
         self._now_ns, self._wall_ns, self._meter = now_ns, wall_ns, meter
         self._ledger = Ledger(store, meter)
+        self._told_s = -inf
 
     def check(self, tenant: str, run_id: str, next_step: str | None = None) -> Checked:
         """Ask the fuses about a run, and about the step it names next: ``kind:name``, or a known name."""
@@ -96,13 +100,21 @@ class Checks:
         try:
             checked = self._check(tenant, run_id, next_step)
         except Exception as error:  # noqa: BLE001 - whatever goes wrong, an agent is not kept from its work
-            told = isinstance(error, ForkmapError)
-            _log.error("a check failed: %s", error, exc_info=None if told else error)
+            self._tell(error)
             self._meter.count("check_faults")
             checked = Checked("allow", FAULT)
         self._meter.count("checks", label=checked.action)
         self._meter.time("check_seconds", time.perf_counter() - begun_s)
         return checked
+
+    def _tell(self, error: Exception) -> None:
+        """Log a fault, but not each of very many."""
+        now_s = time.monotonic()
+        if now_s - self._told_s >= TOLD_S:
+            self._told_s = now_s
+            _log.error(
+                "a check failed: %s", error, exc_info=None if isinstance(error, ForkmapError) else error
+            )
 
     @contextmanager
     def running(self) -> Iterator[None]:

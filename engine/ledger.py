@@ -44,7 +44,7 @@ class Ledger:
         self._store, self._meter = store, meter
         self._wake = threading.Condition()
         self._waiting: deque[tuple[str, Firing]] = deque()
-        self._closed = self._held_up = False
+        self._closed = self._held_up = self._losing = False
         self._thread: threading.Thread | None = None
 
     def add(self, tenant: str, firings: Sequence[Firing]) -> None:
@@ -71,7 +71,9 @@ class Ledger:
     def _lose(self, lines: int) -> None:
         if lines > 0:
             self._meter.count("firings_lost", lines)
-            _log.error("%d lines of the ledger of fuses are lost", lines)
+            if not self._losing:
+                _log.error("lines of the ledger of fuses are lost: %d, and maybe more", lines)
+            self._losing = True
 
     def _work(self) -> None:
         while self._rest():
@@ -105,6 +107,8 @@ class Ledger:
         except Exception:  # noqa: BLE001 - it must go on
             _log.exception("the ledger of fuses could not be written")
             self._lose(len(lines))
+        else:
+            self._losing = False
         self._held_up = False
         with self._wake:
             for _ in lines:

@@ -222,10 +222,11 @@ def test_a_fault_inside_the_check_allows_and_is_counted(
     damaged, counts = Damaged(tmp_path / "runs.sqlite"), Counts()
     damaged.error = error
     with closing(damaged):
-        checked = house.made(damaged, counts).check(T, "doomed")
-    assert (checked.action, checked.reason, checked.asked) == ("allow", FAULT, None)
-    assert counts.counted == {"checks allow": 1, "check_faults": 1, "check_seconds timed": 1}
-    assert f"a check failed: {error}" in caplog.text
+        checks = house.made(damaged, counts)
+        checked = [checks.check(T, "doomed") for _ in range(3)]
+    assert {(each.action, each.reason, each.asked) for each in checked} == {("allow", FAULT, None)}
+    assert counts.counted == {"checks allow": 3, "check_faults": 3, "check_seconds timed": 3}
+    assert caplog.messages == [f"a check failed: {error}"]
 
 
 def test_a_policy_that_is_edited_while_checks_run_holds_from_then_on(house: House) -> None:
@@ -329,7 +330,7 @@ def test_lines_wait_in_order_until_they_can_be_written(
     pen.close()
 
 
-def test_lines_there_is_no_room_for_are_lost_and_counted() -> None:
+def test_lines_there_is_no_room_for_are_lost_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     store, counts = Busy(), Counts()
     pen = ledger_of(store, counts)
     pen.add("a", [line()] * (ledger.CAPACITY + 3))
@@ -338,6 +339,8 @@ def test_lines_there_is_no_room_for_are_lost_and_counted() -> None:
     assert counts.counted == {"firings_lost": 4}
     pen.close()
     assert counts.counted == {"firings_lost": 4 + ledger.CAPACITY}
+    lost = [message for message in caplog.messages if "lost" in message]
+    assert lost == ["lines of the ledger of fuses are lost: 3, and maybe more"]
 
 
 def test_closing_writes_what_waits_and_later_lines_are_lost() -> None:
