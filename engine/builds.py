@@ -18,6 +18,8 @@ TICK_S: Final = 2.0
 """The longest a request waits for an idle worker; normally it wakes one at once."""
 WORKERS: Final = AT_ONCE
 """Builds that one process runs at a time."""
+WANTED: Final = 1_000
+"""Requests that wait at a time; what is asked beyond is requested when it is asked again."""
 FAILURE_S: Final = 10.0
 """A failed build is reported for this long before a reader's question requests it again."""
 FAILURES: Final = 100
@@ -57,7 +59,7 @@ class Builds:
             failed = self._recent_failure(request)
             if failed is not None:
                 return failed
-            if not self._closed:
+            if not self._closed and len(self._wanted) < WANTED:
                 self._add(request)
             return Absent()
 

@@ -145,7 +145,7 @@ class Shelf:
     def place(self, request: Request) -> Place:
         """Where a build that begins now belongs."""
         erasures = self._erasures()
-        if erasures != self._counted:
+        if erasures > self._counted:  # Less was read before an erasure that others know of already.
             self._counted = erasures
             self._drop()
         renewal = self._cache.get(_renewal_key(erasures, request.cohort))

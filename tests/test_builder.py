@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -180,6 +181,18 @@ def test_only_so_many_failures_are_remembered(maps: Maps, workshop: Workshop) ->
     assert len(maps._builds._failed) == builds.FAILURES
 
 
+def test_only_so_many_requests_wait_and_what_is_beyond_is_built_when_it_is_asked_again(
+    maps: Maps, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builds, "WANTED", 3)
+    cohorts = [AGENT._replace(agent=name) for name in "abcd"]
+    assert [maps.get(cohort) for cohort in cohorts] == [Absent()] * 4
+    assert [maps.get(cohort) for cohort in cohorts] == [Building()] * 3 + [Absent()]
+    workshop.gate.set()
+    for cohort in cohorts:
+        until(partial(maps.get, cohort), Ready)
+
+
 def test_two_build_at_a_time_and_one_key_only_once(maps: Maps, workshop: Workshop) -> None:
     cohorts = [AGENT._replace(agent=name) for name in "abcd"]
     for _ in range(3):
@@ -234,6 +247,17 @@ def test_an_erasure_forgets_every_value_and_deletes_the_old_entries(
     until(lambda: maps.get(AGENT), Ready)
     assert len(cache) == 2 and not old & set(cache)
     maps.close()
+
+
+def test_who_counted_erasures_before_the_latest_keeps_nothing_in_memory(cache: DictCache) -> None:
+    counts = [0, 0, 1, 0]
+    kept = shelf.Shelf(cache, lambda: counts.pop(0) if len(counts) > 1 else counts[0])
+    early = kept.place(Request("map", AGENT))
+    cache.set(early.key, (7).to_bytes(8, "big"))
+    cache.set(f"{early.key}@7", pickle.dumps("of before"))
+    assert kept.place(early.request).erasures == 1
+    kept.at(kept.place(early.request))
+    assert kept._memo == {}
 
 
 def test_two_builders_share_one_cache(maps: Maps, workshop: Workshop, clock: Clock, cache: DictCache) -> None:
