@@ -40,7 +40,7 @@ RULES = {
         *(f"engine.{name}" for name in ("builder", "builds", "shelf", "claims")),
         *(
             f"engine.{name}"
-            for name in ("retention", "erasing", "upkeep", "guard", "holding", "forkmap_client")
+            for name in ("retention", "erasing", "upkeep", "guard", "checks", "holding", "forkmap_client")
         ),
         "dashboard.auth.failures",
         "dashboard.auth.sessions",
