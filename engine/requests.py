@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from engine import queries
@@ -44,11 +45,13 @@ class Ready(NamedTuple, Generic[T]):
     stale: bool
 
 
-class Building(NamedTuple):
+@dataclass(frozen=True)
+class Building:
     """Requested earlier and on its way, in this process or another."""
 
 
-class Absent(NamedTuple):
+@dataclass(frozen=True)
+class Absent:
     """Nobody had asked before: it is requested now."""
 
 

@@ -252,11 +252,11 @@ def test_an_erasure_forgets_every_value_and_deletes_the_old_entries(
 def test_who_counted_erasures_before_the_latest_keeps_nothing_in_memory(cache: DictCache) -> None:
     counts = [0, 0, 1, 0]
     kept = shelf.Shelf(cache, lambda: counts.pop(0) if len(counts) > 1 else counts[0])
-    early = kept.place(Request("map", AGENT))
-    cache.set(early.key, (7).to_bytes(8, "big"))
-    cache.set(f"{early.key}@7", pickle.dumps("of before"))
-    assert kept.place(early.request).erasures == 1
-    kept.at(kept.place(early.request))
+    early, later, late = (kept.place(Request("map", AGENT)) for _ in range(3))
+    assert (early.erasures, later.erasures, late.erasures) == (0, 1, 0)
+    cache.set(late.key, (7).to_bytes(8, "big"))
+    cache.set(f"{late.key}@7", pickle.dumps("of before"))
+    kept.at(late)
     assert kept._memo == {}
 
 
