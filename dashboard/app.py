@@ -18,6 +18,7 @@ from flask import Flask
 
 from dashboard import api, callbacks, forms, ids, lanes, routes, security, urls
 from dashboard.api import intake
+from dashboard.api.shortcut import Shortcut
 from dashboard.auth import gate, signin
 from dashboard.auth.checking import KeyCheck
 from dashboard.auth.gate import Gate
@@ -153,8 +154,9 @@ def create_app(
     signin.register(server, door)
     forms.register(server, service)
     api.register(server, service)
-    security.harden(app)
+    headers = security.harden(app)
     callbacks.guard(app)
+    server.wsgi_app = Shortcut(server.wsgi_app, door, service, headers)
     return app
 
 

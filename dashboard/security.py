@@ -30,8 +30,8 @@ def policy(hashes: Iterable[str]) -> str:
     )
 
 
-def harden(app: Dash) -> None:
-    """Add the headers to every answer; call it once all callbacks are registered.
+def harden(app: Dash) -> dict[str, str]:
+    """Add the headers to every answer, and tell them; call it once all callbacks are registered.
 
     What holds runs is not to be kept by anybody on the way, unless it says otherwise itself.
     """
@@ -51,3 +51,4 @@ def harden(app: Dash) -> None:
         return response
 
     app.server.after_request(add_headers)
+    return headers

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from flask import Response, request
 
-_HEADERS = {"Cache-Control": "private, no-cache"}
+HEADERS = {"Cache-Control": "private, no-cache"}
 
 
 def json_response(document: Any, status: int = 200) -> Response:
@@ -19,7 +19,7 @@ def json_response(document: Any, status: int = 200) -> Response:
     >>> json_response({"rate": 0.5}).get_data(as_text=True)
     '{"rate":0.5}'
     """
-    return Response(msgspec.json.encode(document), status, _HEADERS, "application/json")
+    return Response(msgspec.json.encode(document), status, HEADERS, "application/json")
 
 
 def packed(document: Any) -> bytes:
@@ -43,7 +43,7 @@ def tagged_response(build: str, pack: Callable[[], bytes]) -> Response:
     """
     tag = blake2b(build.encode(), digest_size=12).hexdigest()
     known = request.if_none_match.contains_weak(tag)
-    response = Response(None, 304 if known else 200, _HEADERS, "application/json")
+    response = Response(None, 304 if known else 200, HEADERS, "application/json")
     response.set_etag(tag, weak=True)
     response.headers["Vary"] = "Accept-Encoding"
     if known:

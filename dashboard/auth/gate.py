@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from flask import Flask, Request, abort, g, redirect, request
 from werkzeug.datastructures import WWWAuthenticate
-from werkzeug.exceptions import TooManyRequests, Unauthorized
+from werkzeug.exceptions import HTTPException, TooManyRequests, Unauthorized
 from werkzeug.wrappers import Response as Answer
 
 from dashboard import urls
@@ -33,6 +33,8 @@ FORM = "application/x-www-form-urlencoded"
 """What a form on a page is sent as, and by curl whatever it sends."""
 SAFE = ("GET", "HEAD", "OPTIONS")
 """Methods that change nothing."""
+REFUSED = "forkmap.refused"
+"""Where a request keeps why nobody is let in by it."""
 ELSEWHERE = (
     "A page of another site sent this, and may not. If it was a page of Forkmap, a proxy in between"
     " must pass its host on, in the header Host."
@@ -78,7 +80,7 @@ class Gate:
         needed = roles.needed(rule, request.method)
         if needed is None:
             return None
-        caller = self.known()
+        caller = self.known(request)
         if caller is None and roles.is_page(rule, request.method, request.path):
             return redirect(urls.sign_in_url(request.full_path.removesuffix("?")))
         if caller is None and request.mimetype == FORM and not roles.is_program(request.path):
@@ -90,52 +92,52 @@ class Gate:
         g.caller = caller
         return None
 
-    def known(self) -> Caller | None:
-        """Who asks, None if they are not signed in; a wrong key is an error."""
-        came = self.visit()
-        shown = bearer(request.headers.get("Authorization")) or request.headers.get("X-API-Key", "")
+    def known(self, asked: Request) -> Caller | None:
+        """Who asks, None if they are not signed in; a wrong key is an error, and counted once a request."""
+        if REFUSED in asked.environ:
+            raise asked.environ[REFUSED]
+        try:
+            return self._known(asked)
+        except HTTPException as error:
+            asked.environ[REFUSED] = error
+            raise
+
+    def _known(self, asked: Request) -> Caller | None:
+        came = visit(asked.environ, self.proxy)
+        shown = bearer(asked.headers.get("Authorization")) or asked.headers.get("X-API-Key", "")
         with _answered():
             if shown:
                 return self.keys.key(shown, came.address).caller
-            self.refuse_foreign()
+            refuse_foreign(asked)
             if came.tenant:
                 return Caller(came.tenant, Role.READ)
             if not self.store.has_keys():
-                return self._anyone(came)
-            return self._in_session()
-
-    def visit(self) -> Visit:
-        """Where the request comes from."""
-        return visit(request.environ, self.proxy)
+                return self._anyone(asked, came)
+            return self._in_session(asked)
 
     @property
     def store(self) -> Store:
         """The store whose keys open."""
         return self.keys.store
 
-    def _anyone(self, came: Visit) -> Caller:
-        if not is_loopback(host_name(request.host)):
+    def _anyone(self, asked: Request, came: Visit) -> Caller:
+        if not is_loopback(host_name(asked.host)):
             abort(421, ONLY_HERE)
         if self.proxy.address or not came.local:
             abort(403, f"{ONLY_HERE} To let others in, make a key: forkmap keys create --role read")
         return self.anyone
 
-    def _in_session(self) -> Caller | None:
+    def _in_session(self, asked: Request) -> Caller | None:
         secret = self.store.secret()
-        value = request.cookies.get(sessions.cookie_name(secret), "")
+        value = asked.cookies.get(sessions.cookie_name(secret), "")
         key_id = sessions.key_id(secret, value, self.now_s())
         key = self.store.key(key_id) if key_id else None
         return key.caller if key and key.revoked_ns is None else None
 
-    def refuse_foreign(self) -> None:
-        """Refuse a change that a page of another site asks for: the browser adds the cookie by itself."""
-        if request.method not in SAFE and is_foreign(request.headers.get("Origin"), request.host):
-            abort(403, ELSEWHERE)
-
     def sign_in(self, shown: str, answer: Answer) -> Answer:
         """Begin a session of a key, on the answer; a key that does not sign in is an error."""
         with _answered():
-            key = self.keys.key(shown, self.visit().address)
+            key = self.keys.key(shown, visit(request.environ, self.proxy).address)
             if not key.caller.may(Role.READ):
                 raise KeyRefusedError("This key only sends spans: pages take a read or an admin key.")
             secret = self.store.secret()
@@ -149,9 +151,15 @@ class Gate:
         return self._set(answer, name, "", 0)
 
     def _set(self, answer: Answer, name: str, value: str, life_s: int) -> Answer:
-        secure = self.visit().secure
+        secure = visit(request.environ, self.proxy).secure
         answer.set_cookie(name, value, life_s, secure=secure, httponly=True, samesite="Strict")
         return answer
+
+
+def refuse_foreign(asked: Request) -> None:
+    """Refuse a change that a page of another site asks for: the browser adds the cookie by itself."""
+    if asked.method not in SAFE and is_foreign(asked.headers.get("Origin"), asked.host):
+        abort(403, ELSEWHERE)
 
 
 @contextmanager

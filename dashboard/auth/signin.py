@@ -14,7 +14,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as Answer
 
 from dashboard import urls
-from dashboard.auth.gate import Gate
+from dashboard.auth.gate import Gate, refuse_foreign
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -63,7 +63,7 @@ def register(server: Flask, gate: Gate) -> None:
 def show(gate: Gate) -> Answer:
     """The form; who is signed in is led on."""
     target = urls.local(request.args.get("next", ""))
-    if gate.known():
+    if gate.known(request):
         return redirect(target)
     if came_from_elsewhere():
         return _page(again=f"{urls.sign_in_url(target)}&again=1")
@@ -78,7 +78,7 @@ def came_from_elsewhere() -> bool:
 
 def sign_in(gate: Gate) -> Answer:
     """Take the key, or say what is wrong with it."""
-    gate.refuse_foreign()
+    refuse_foreign(request)
     target = urls.local(request.form.get("next", ""))
     try:
         return gate.sign_in(request.form.get("key", ""), redirect(target, 303))
@@ -91,7 +91,7 @@ def sign_in(gate: Gate) -> Answer:
 
 def sign_out(gate: Gate) -> Answer:
     """End the session; the form comes next."""
-    gate.refuse_foreign()
+    refuse_foreign(request)
     return gate.sign_out(redirect(f"{urls.SIGN_IN}?again=1", 303))
 
 
