@@ -230,8 +230,14 @@ def find_page(service: Service, path: str, look: urls.Look) -> Page:
         return Page("Not now", states.message("This could not be shown", said))
 
 
-def serve(app: Dash, listener: socket, limits: Limits = LIMITS) -> None:
-    """Serve at a socket until interrupted."""
+def serve(
+    app: Dash,
+    listener: socket,
+    limits: Limits = LIMITS,
+    give: socket | None = None,
+    take: socket | None = None,
+) -> None:
+    """Serve at a socket until interrupted; checks pass from those who ``give`` to who can ``take``."""
     with app.server.test_request_context("/"):
         app.index()  # Dash finds out which scripts there are, before anybody asks for one.
     gc.collect()
@@ -243,6 +249,8 @@ def serve(app: Dash, listener: socket, limits: Limits = LIMITS) -> None:
         lanes.serving(
             app.server,
             THREADS,
+            give,
+            take,
             sockets=[listener],
             connection_limit=CONNECTIONS,
             channel_timeout=IDLE_S,

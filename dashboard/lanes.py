@@ -3,10 +3,12 @@
 Pages may wait for the store and requests of spans take long, so all of their threads can be busy at
 once; checks and probes have a thread of their own. It is one, as two would take the interpreter from
 each other at every turn. A small answer is sent in one piece, since each system call lets go of it too.
+A process that is there for checks answers them in the thread that reads from connections.
 """
 
 from __future__ import annotations
 
+from socket import socket
 from typing import Any
 
 from flask import Flask
@@ -15,6 +17,7 @@ from waitress.server import create_server
 from waitress.task import ThreadedTaskDispatcher, WSGITask
 
 from dashboard import urls
+from dashboard.passing import Taking, is_passed
 
 QUICK = frozenset({urls.API_CHECK, urls.HEALTHY, urls.READY})
 """Paths that have a thread of their own."""
@@ -25,10 +28,11 @@ PIECE_BYTES = 1 << 16
 
 
 class Lanes(ThreadedTaskDispatcher):
-    """Threads for most requests, and one for those that are quick."""
+    """Threads for most requests, and one for those that are quick, unless these are answered ``at_once``."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, at_once: bool) -> None:
         super().__init__()
+        self._at_once = at_once
         self.set_thread_count(threads)
         self._quick = ThreadedTaskDispatcher()
         self._quick.set_thread_count(1)
@@ -36,7 +40,9 @@ class Lanes(ThreadedTaskDispatcher):
     def add_task(self, task: Any) -> None:
         """Take a connection whose next request is to be answered."""
         is_quick = getattr(task.requests[0], "path", None) in QUICK
-        if is_quick and len(self._quick.queue) < QUICK_WAITING:
+        if is_quick and self._at_once and task.is_receiving:
+            task.is_due = True
+        elif is_quick and len(self._quick.queue) < QUICK_WAITING:
             self._quick.add_task(task)
         else:
             super().add_task(task)
@@ -62,21 +68,50 @@ class Answer(WSGITask):
 
 
 class Channel(HTTPChannel):
-    """A connection that is answered like this."""
+    """A connection that is answered like this.
 
+    Attributes
+    ----------
+    is_receiving, is_due : bool
+        Whether its bytes are being taken in, and whether a request of them is to be answered right then.
+    """
+
+    server: Any
     task_class = Answer
+    is_receiving = is_due = False
+
+    def received(self, data: bytes) -> bool:
+        """Take in what came, pass the connection on, or answer at once."""
+        give = self.server.give
+        if give and not (self.request or self.requests) and is_passed(give, self.socket, data):
+            self.handle_close()
+            return False
+        self.is_receiving = True
+        came = bool(super().received(data))
+        self.is_receiving = False
+        if self.is_due:
+            self.is_due = False
+            self.service()
+        return came
 
 
-def serving(app: Flask, threads: int, **settings: Any) -> Any:
+def serving(
+    app: Flask, threads: int, give: socket | None = None, take: socket | None = None, **settings: Any
+) -> Any:
     """A waitress that runs an application so; its ``run`` ends when it is interrupted.
 
     Parameters
     ----------
     threads : int
         Requests answered at once, beside the quick ones.
+    give, take : socket, optional
+        Where connections that ask checks are passed on to; where those are taken, and no others.
     **settings
         What else waitress is told, its sockets first of all.
     """
-    server: Any = create_server(app, _dispatcher=Lanes(threads), **settings)
-    server.channel_class = Channel
+    server: Any = create_server(app, _dispatcher=Lanes(threads, at_once=take is not None), **settings)
+    server.channel_class, server.give = Channel, give
+    if take is not None:
+        server.accepting = False
+        Taking(server, take)
     return server

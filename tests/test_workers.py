@@ -44,14 +44,14 @@ class Workers:
         until_s = time.monotonic() + WAIT_S
         while True:
             try:
-                if get(self.address, "/readyz").status == 200 and len(self.children()) == WORKERS + 1:
+                if get(self.address, "/readyz").status == 200 and len(self.children()) == WORKERS + 2:
                     return
             except OSError:
                 assert time.monotonic() < until_s and self.process.poll() is None, self.log.read_text()
             time.sleep(0.05)
 
     def children(self) -> list[int]:
-        """Ids of the processes it has begun: those that answer, then the one that keeps the store up."""
+        """Ids of the processes it has begun: those that answer, one for checks, one that keeps the store up."""
         pid = self.process.pid
         return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
@@ -110,11 +110,69 @@ def test_one_that_dies_is_replaced_and_the_others_answer_meanwhile(workers: Work
     os.kill(before[0], signal.SIGKILL)
     assert get(workers.address, "/healthz").status == 200
     until_s = time.monotonic() + WAIT_S
-    while len(after := workers.children()) <= WORKERS or before[0] in after:
+    while len(after := workers.children()) <= WORKERS + 1 or before[0] in after:
         assert time.monotonic() < until_s
         time.sleep(0.02)
     assert {*before[1:]} < {*after}
     assert f"process {before[0]} ended with -9; another takes its place" in workers.log.read_text()
+
+
+CHECK = b"POST /api/v1/check HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 15\r\n\r\n" + b'{"run_id": "r"}'
+HEALTHY = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+def connected(workers: Workers, timeout_s: float = WAIT_S) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", int(workers.address.rpartition(":")[2])), timeout_s)
+
+
+def answers(connection: socket.socket, count: int) -> list[bytes]:
+    """Bodies of so many answers."""
+    found: list[bytes] = []
+    with connection.makefile("rb") as said:
+        while len(found) < count:
+            head = b"".join(iter(said.readline, b"\r\n"))
+            length = re.search(rb"(?i)content-length: (\d+)", head)
+            assert head.startswith(b"HTTP/1.1 200") and length, head
+            found.append(said.read(int(length[1])))
+    return found
+
+
+def test_checks_are_answered_by_the_process_for_checks_alone(workers: Workers) -> None:
+    checking = workers.children()[WORKERS]
+    os.kill(checking, signal.SIGSTOP)
+    for _ in range(5):
+        with connected(workers, 0.3) as asking:
+            asking.sendall(CHECK)
+            with pytest.raises(TimeoutError):
+                asking.recv(1)
+        with connected(workers) as asking:
+            asking.sendall(HEALTHY)
+            assert answers(asking, 1) == [b"ok\n"]
+    with connected(workers) as asking:
+        asking.sendall(CHECK)
+        os.kill(checking, signal.SIGCONT)
+        assert b'"action":"allow"' in answers(asking, 1)[0]
+
+
+def test_a_connection_that_was_passed_on_is_one_as_any(workers: Workers) -> None:
+    with connected(workers) as asking:
+        asking.sendall(CHECK + HEALTHY + CHECK + CHECK)
+        first, healthy, *others = answers(asking, 4)
+        assert healthy == b"ok\n" and {b'"action":"allow"' in each for each in (first, *others)} == {True}
+        for part in (HEALTHY, CHECK[:30], CHECK[30:-3], CHECK[-3:], HEALTHY):
+            asking.sendall(part)
+            time.sleep(0.05)
+        assert [len(each) > 10 for each in answers(asking, 3)] == [False, True, False]
+
+
+def test_checks_go_on_when_the_process_for_checks_dies(workers: Workers) -> None:
+    before = workers.children()
+    os.kill(before[WORKERS], signal.SIGKILL)
+    for _ in range(20):
+        with connected(workers) as asking:
+            asking.sendall(CHECK)
+            assert b'"action":"allow"' in answers(asking, 1)[0]
+    assert before[WORKERS] not in workers.children()
 
 
 @pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])

@@ -75,7 +75,8 @@ def serve(
     host : str
         The address to listen at.
     workers : int
-        Processes that answer; from two on one more keeps the store up and takes spans over gRPC.
+        Processes that answer; from two on one more answers checks, and another keeps the store up and
+        takes spans over gRPC.
 
     Raises
     ------
@@ -134,7 +135,7 @@ def _serve_here(served: Served, said: list[str]) -> None:
 
 
 def _serve_by(served: Served, count: int, said: list[str]) -> None:
-    """Have some processes answer and one keep the store up, all of them forked with everything loaded."""
+    """Have some processes answer, one for checks, and one keep the store up: forked, with all loaded."""
     with TemporaryDirectory(prefix="forkmap-metrics-") as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # Read when its client is imported.
         from prometheus_client.multiprocess import mark_process_dead
@@ -142,12 +143,18 @@ def _serve_by(served: Served, count: int, said: list[str]) -> None:
         from dashboard import app  # noqa: F401 - loaded once, for all of them
         from dashboard.caching import open_cache
         from dashboard.metrics import Metrics
+        from dashboard.passing import passage
 
         open_cache(served.settings.cache, served.store)  # Says so once if it cannot be.
         served.store.close()  # No connection may be open on both sides of a fork.
 
+        way = passage()
+
         def answer() -> None:
-            _answering(served, KeyCheck(served.store), Metrics())()
+            _answering(served, KeyCheck(served.store), Metrics())(give=way.give)
+
+        def check() -> None:
+            _answering(served, KeyCheck(served.store), Metrics())(take=way.take)
 
         def keep() -> None:
             with _kept_up(served, KeyCheck(served.store), Metrics()):
@@ -158,10 +165,10 @@ def _serve_by(served: Served, count: int, said: list[str]) -> None:
         def forget(pid: int) -> None:
             mark_process_dead(pid, folder)  # type: ignore[no-untyped-call]
 
-        supervise([*[answer] * count, keep], forget)
+        supervise([*[answer] * count, check, keep], forget)
 
 
-def _answering(served: Served, keys: KeyCheck, metrics: Metrics) -> Callable[[], None]:
+def _answering(served: Served, keys: KeyCheck, metrics: Metrics) -> Callable[..., None]:
     """Answers at the socket, until interrupted."""
     from dashboard import app
 
