@@ -30,7 +30,6 @@ from dashboard.components.shell import footer, navigation, shell
 from dashboard.metrics import Metrics
 from dashboard.pages import behaviour, calibration, found, home, rules, run
 from dashboard.service import Page, Service
-from engine import upkeep
 from engine.builder import TTL_S, Cache, Maps, load
 from engine.checks import Checks
 from engine.claims import claimed
@@ -244,8 +243,7 @@ def serve(
     gc.freeze()  # What is loaded by now stays: looking at it again and again costs a fifth of the intake.
     sys.setswitchinterval(SWITCH_S)
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # A request that waits is no event.
-    erasing = app.server.extensions[ERASING].look
-    with app.server.extensions[CHECKS].running(), upkeep.repeating("erasing", erasing, upkeep.RETRY_S):
+    with app.server.extensions[CHECKS].running(), app.server.extensions[ERASING].running():
         lanes.serving(
             app.server,
             THREADS,

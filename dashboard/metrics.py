@@ -18,6 +18,7 @@ from prometheus_client import (
     Gauge,
     Histogram,
     ProcessCollector,
+    disable_created_metrics,
     generate_latest,
 )
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -34,6 +35,9 @@ REQUEST_S = (5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1, 2e-1, 5e-1, 1, 5)
 """Bounds of the buckets for what takes milliseconds."""
 BUILD_S = (1e-2, 5e-2, 1e-1, 2e-1, 5e-1, 1, 2, 5, 10, 30, 60)
 """Bounds of the buckets for what takes seconds."""
+
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # They would double what is told, and say little.
 
 
 class Metric(NamedTuple):
@@ -67,6 +71,9 @@ METRICS = {
     "builds_waiting": Metric("gauge", "builds requested and not begun"),
     "cache": Metric("counter", "questions to the cache of built maps: hit, miss or fault", "result"),
     "checks": Metric("counter", "checks of fuses: allow, warn or stop", "action"),
+    "checks_blind": Metric(
+        "counter", "checks that allowed as nothing was known: no run followed, or no map yet", "unknown"
+    ),
     "check_seconds": Metric("histogram", "time a check took, without HTTP", "", CHECK_S),
     "check_faults": Metric("counter", "checks that met a fault, and so allowed"),
     "firings_lost": Metric("counter", "firings that could not be written to the ledger"),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from engine.claims import AT_ONCE
-from engine.errors import ForkmapError
+from engine.errors import ForkmapError, UnknownAgentError
 from engine.metering import Meter
 from engine.requests import Absent, Building, Failed, Request, Unready
 from engine.runs import SECOND_NS
@@ -116,16 +116,19 @@ class Builds:
         """Build a request; whatever goes wrong is told to who asks, never raised."""
         try:
             return self._build(request)
+        except UnknownAgentError as error:
+            self._fail(request, str(error), error)
         except ForkmapError as error:
+            self._meter.count("builds", label="failed")
             self._fail(request, str(error), error)
         except Exception as error:  # noqa: BLE001 - told to whoever waits
             _log.exception("building %s failed", request)
+            self._meter.count("builds", label="failed")
             sentence = f"The {request.what} could not be built: {type(error).__name__}: {error}"
             self._fail(request, sentence, error)
         return True
 
     def _fail(self, request: Request, sentence: str, error: Exception) -> None:
-        self._meter.count("builds", label="failed")
         with self._wake:
             self._failed[request] = (self._wall_ns(), Failed(sentence, error.with_traceback(None)))
             while len(self._failed) > FAILURES:

@@ -74,7 +74,7 @@ class Checks:
     now_ns : callable
         The clock that the ledger is written by.
     meter : Meter
-        Is told of each check: its action, its seconds, its faults.
+        Is told of each check: its action, its seconds, its faults, and what it knew nothing of.
     wall_ns : callable
         The clock by which maps grow old, and that answers tell the moment of.
     """
@@ -134,16 +134,21 @@ class Checks:
         as_of_ns = self._wall_ns()
         live = self._guard.live(tenant, run_id)
         if live is None:
-            return Checked("allow", UNKNOWN_RUN, as_of_ns=as_of_ns)
+            return self._blind("run", UNKNOWN_RUN, as_of_ns)
         found = self._maps.index(Cohort(tenant, live.agent))
         if found is None:
-            return Checked("allow", NO_MAP, as_of_ns=as_of_ns)
+            return self._blind("map", NO_MAP, as_of_ns)
         ready, index = found
         step, complaint = _named(ready.value, next_step)
         asked = ask(index, live, self._store.policies(tenant), step)
         self._write(tenant, live, asked)
         age_s = max(0, self._wall_ns() - ready.built_ns) / SECOND_NS
         return Checked(asked.action, f"{asked.reason}{complaint}", asked, age_s, as_of_ns)
+
+    def _blind(self, unknown: str, reason: str, as_of_ns: int) -> Checked:
+        """Allow as nothing is known, and count that."""
+        self._meter.count("checks_blind", label=unknown)
+        return Checked("allow", reason, as_of_ns=as_of_ns)
 
     def _write(self, tenant: str, live: Live, asked: Asked) -> None:
         if asked.fired:

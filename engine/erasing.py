@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from time import monotonic
 
-from engine import live, walk
+from engine import live, upkeep, walk
 from engine.conventions import reading
 from engine.errors import BusyStoreError, ForkmapError, UnknownRunError
 from engine.metering import UNMETERED, Meter
@@ -21,7 +22,10 @@ from engine.store import Receipt, Store
 WAIT_S = 10.0
 """How long who asks waits for the end of it; the rest is done in the background."""
 LOOK_S = 2.0
-"""How often a server looks whether an erasure, by whichever process, has to be ended or tidied up after."""
+"""How often a server looks whether an erasure, by whichever process, has to be ended or tidied up after.
+
+So soon it tries again, too, what could not be done: that a cache is back is nowhere told.
+"""
 
 _TEXTS = (reading._identifier, reading._name_of_span, live._shared, walk.may_become)
 """Tables that a process keeps of texts it has read: they may hold names."""
@@ -70,6 +74,10 @@ class Erasing:
         receipt = self._store.receipt(tenant, erasure_id)
         assert receipt is not None
         return receipt
+
+    def running(self) -> AbstractContextManager[None]:
+        """Look again and again in the background until left."""
+        return upkeep.repeating("erasing", self.look, LOOK_S)
 
     def look(self, is_told: Callable[[], bool] = lambda: False) -> float:
         """End what was begun, and tidy up; seconds until it should be looked again.

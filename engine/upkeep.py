@@ -75,7 +75,10 @@ def _removing(store: Store, days: int, now_ns: Callable[[], int]) -> Work:
 
 @contextmanager
 def repeating(name: str, work: Work, retry_s: float) -> Iterator[None]:
-    """Do a work again and again in a thread until left; after a fault, ``retry_s`` seconds later."""
+    """Do a work again and again in a thread until left; after a fault, ``retry_s`` seconds later.
+
+    A fault that comes again and again is logged once.
+    """
     told = threading.Event()
     arguments = name, work, retry_s, told
     thread = threading.Thread(target=_repeat, args=arguments, name=f"forkmap-{name}", daemon=True)
@@ -88,12 +91,14 @@ def repeating(name: str, work: Work, retry_s: float) -> Iterator[None]:
 
 
 def _repeat(name: str, work: Work, retry_s: float, told: threading.Event) -> None:
-    pause_s = 0.0
+    pause_s, said = 0.0, ""
     while not told.wait(pause_s):
         pause_s = retry_s
         try:
-            pause_s = work(told.is_set)
+            pause_s, said = work(told.is_set), ""
         except ForkmapError as error:
-            _log.warning("%s is tried again later: %s", name, error)
+            if str(error) != said:
+                _log.warning("%s is tried again later: %s", name, error)
+            said = str(error)
         except Exception:  # noqa: BLE001 - it must go on
             _log.exception("%s failed, and is tried again later", name)

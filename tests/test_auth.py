@@ -154,6 +154,13 @@ def test_who_shows_no_key_is_told_how_in_the_form_that_the_asker_reads(door: Doo
     assert client.get("/api/v1/none").status_code == 401
 
 
+def test_a_scraper_without_a_key_is_told_so_in_plain_text(door: Door) -> None:
+    answer = door.client().get(urls.PROMETHEUS)
+    assert (answer.status_code, answer.content_type) == (401, "text/plain; charset=utf-8")
+    assert answer.text.startswith("This needs a key") and "<" not in answer.text
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+
+
 def test_a_form_of_who_is_signed_out_by_now_leads_back_to_its_page(door: Door) -> None:
     form = {"data": {"run": "bad-1"}, "headers": {"Referer": "http://localhost/run?run=bad-1"}}
     assert door.client().post("/outcome", **form).location == "/signin?next=%2Frun%3Frun%3Dbad-1"

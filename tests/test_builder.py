@@ -15,6 +15,7 @@ import pytest
 from engine import builds, shelf
 from engine.builder import Absent, Building, Failed, Maps, Ready, Request
 from engine.errors import UnknownAgentError
+from engine.metering import NoMeter
 from engine.runs import SECOND_NS, Cohort, Window
 from engine.store import Store
 from tests.memory_cache import DictCache
@@ -232,6 +233,23 @@ def test_a_failed_build_is_told_to_those_who_wait_and_the_builder_goes_on(
     until(lambda: maps.get(AGENT), Ready)
     clock.now_ns += 10 * SECOND_NS
     assert maps.get(nobody) == Absent(), "later it is tried again"
+
+
+def test_an_agent_nobody_knows_is_no_failed_build(workshop: Workshop, cache: DictCache) -> None:
+    class Counted(NoMeter):
+        def __init__(self) -> None:
+            self.counted: list[str] = []
+
+        def count(self, name: str, by: int = 1, label: str = "") -> None:
+            self.counted += [label] if name == "builds" else []
+
+    workshop.gate.set()
+    meter = Counted()
+    maps = Maps(STORE, cache, lambda: 7, build=workshop, meter=meter)
+    for agent in ("nobody", "crash"):
+        until(partial(maps.get, AGENT._replace(agent=agent)), Failed)
+    maps.close()
+    assert meter.counted == ["failed"]
 
 
 def test_an_erasure_forgets_every_value_and_deletes_the_old_entries(

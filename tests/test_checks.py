@@ -198,7 +198,21 @@ def test_every_check_is_counted_by_its_action(house: House) -> None:
     house.store.set_policy(T, ODDS)
     for run_id in ("doomed", "healthy", "nobody", "doomed"):
         house.check(run_id)
-    assert house.counts.counted == {"checks stop": 2, "checks allow": 2, "check_seconds timed": 4}
+    assert house.counts.counted == {
+        "checks stop": 2,
+        "checks allow": 2,
+        "checks_blind run": 1,
+        "check_seconds timed": 4,
+    }
+
+
+def test_a_check_that_had_no_map_is_counted_as_blind(house: House) -> None:
+    house.check("doomed")
+    assert house.counts.counted["checks_blind map"] == 1
+    house.await_map()
+    blind = house.counts.counted["checks_blind map"]
+    house.check("doomed")
+    assert house.counts.counted["checks_blind map"] == blind
 
 
 # --- faults --------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from engine import erasing
 from engine.erasing import Erasing, end_begun
 from engine.errors import BusyStoreError, CacheError, UnknownErasureError, UnknownRunError
 from engine.fuses import Firing
@@ -132,6 +133,19 @@ def test_a_name_of_256_bytes_or_more_is_found_whole_or_as_it_is_kept(store: SQLi
     store.append("default", [call("t", session__id=long)])
     assert counted(erase(store, ByRun(long))) == (1, 1, 1, 0, 0)
     assert not any(rows(store).values())
+
+
+@pytest.mark.parametrize("name", [" chat 7 ", "chat\n7", "\tchat\u20287", "chat\ufffd7"])
+def test_a_run_goes_by_its_id_as_it_was_sent_or_as_it_is_kept(store: SQLiteStore, name: str) -> None:
+    store.append("default", [call("t", session__id=name)])
+    [kept] = store.find("default", "t")
+    store.append("default", [call("u", session__id=name)])
+    store.declare("default", [told(name)])
+    store.add_firings("default", [fired(kept)])
+    assert counted(erase(store, ByRun(name))) == (1, 2, 2, 1, 1)
+    assert not any(rows(store).values())
+    store.append("default", [call("t", session__id=name)])
+    assert counted(erase(store, ByAttribute("session.id", name))) == (1, 1, 1, 0, 0)
 
 
 def test_all_runs_of_a_ticket_go(store: SQLiteStore) -> None:
@@ -525,12 +539,26 @@ def test_a_cache_that_is_away_is_emptied_later_by_whichever_process(store: SQLit
     assert (forget.times, store.tidied()) == (1, 2)
 
 
+def test_while_a_cache_is_away_it_is_tried_again_as_often_as_a_server_looks(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(erasing, "LOOK_S", 0.01)
+    fill(store)
+    erase(store, ByTicket("T-1"))
+    with Erasing(store, Forgetting(3), lambda: NOW).running():
+        until_s = time.monotonic() + 10
+        while store.tidied() != 2:
+            assert time.monotonic() < until_s
+            time.sleep(0.01)
+    assert caplog.messages == ["erasing is tried again later: The cache is away"]
+
+
 def test_who_waits_no_longer_is_told_so_and_it_ends_in_the_background(store: SQLiteStore) -> None:
     fill(store)
-    erasing = Erasing(store, Forgetting(), lambda: NOW)
-    receipt = erasing.erase("default", ByTicket("T-1"), wait_s=-1)
+    here = Erasing(store, Forgetting(), lambda: NOW)
+    receipt = here.erase("default", ByTicket("T-1"), wait_s=-1)
     assert receipt.done_ns is None
-    erasing.look()
+    here.look()
     done = store.receipt("default", receipt.erasure_id)
     assert done is not None and done.done_ns == NOW
 

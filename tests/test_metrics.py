@@ -41,12 +41,12 @@ def client(store: Store) -> FlaskClient:
 
 
 def numbers(text: str) -> Numbers:
-    """Forkmap's samples by name and label, without the buckets and the moments they were made."""
+    """Forkmap's samples by name and label, without the buckets."""
     families = text_string_to_metric_families(text)
     return {
         " ".join([sample.name.removeprefix("forkmap_"), *sample.labels.values()]): sample.value
         for sample in chain.from_iterable(family.samples for family in families)
-        if sample.name.startswith("forkmap_") and not sample.name.endswith(("_bucket", "_created"))
+        if sample.name.startswith("forkmap_") and not sample.name.endswith("_bucket")
     }
 
 

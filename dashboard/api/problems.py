@@ -60,10 +60,15 @@ def register(server: Flask, service: Service) -> None:
     def refused(error: HTTPException) -> HTTPException | Response:
         if request.path.startswith(urls.OTLP):
             return intake.refused(error)
+        if request.path == urls.PROMETHEUS:
+            text = f"{error.description or error.name}\n"
+            return Response(
+                text, error.code or 500, _without_type(error), content_type="text/plain; charset=utf-8"
+            )
         if not request.path.startswith(urls.PROGRAMS):
             return error
         response = problem(error.code or 500, error.description or "")
-        response.headers.extend(header for header in error.get_headers() if header[0] != "Content-Type")
+        response.headers.extend(_without_type(error))
         return response
 
     server.before_request(_nowhere)
@@ -82,6 +87,10 @@ def _nowhere() -> None:
     if methods := [method for method in _METHODS if _is_ours(_rule(method))]:
         raise MethodNotAllowed(methods, f"{request.method} is not for this address.")
     raise NotFound("Nothing is at this address.")
+
+
+def _without_type(error: HTTPException) -> list[tuple[str, str]]:
+    return [header for header in error.get_headers() if header[0] != "Content-Type"]
 
 
 def _is_ours(rule: Rule | None) -> bool:
