@@ -32,11 +32,13 @@ from engine.spans import Span
 from engine.store import (
     BATCH,
     EVERY,
+    EVERY_LINE,
     MAX_NUMBER,
     AgentSummary,
     Appended,
     Changes,
     Expired,
+    Lines,
     Receipt,
     Recorded,
     RunRow,
@@ -219,11 +221,11 @@ class MemoryStore:
         raise NotImplementedError
 
     def firings(
-        self, tenant: str, now_ns: int, before: int = MAX_NUMBER, limit: int = 100, policy: str | None = None
+        self, tenant: str, now_ns: int, before: int = MAX_NUMBER, limit: int = 100, wanted: Lines = EVERY_LINE
     ) -> list[Recorded]:
         raise NotImplementedError
 
-    def tally(self, tenant: str, now_ns: int) -> list[Tally]:
+    def tally(self, tenant: str, now_ns: int, wanted: Lines = EVERY_LINE) -> list[Tally]:
         raise NotImplementedError
 
     def expire(self, tenant: str, before_ns: int, limit: int) -> Expired:

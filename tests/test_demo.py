@@ -192,8 +192,8 @@ def test_call_of_another_agent_is_a_step_with_its_own_inside(store: Store) -> No
 def test_its_fuses_watch_in_shadow_and_some_alarms_would_have_been_false(store: Store) -> None:
     assert store.policies("default") == POLICIES
     assert store.tally("default", demo.NOW_NS) == [
-        Tally("doubtful", "warn", "shadow", 19, 5, 12, 0, 2),
-        Tally("hopeless", "stop", "shadow", 11, 1, 8, 0, 2),
+        Tally("doubtful", "warn", "shadow", 19, 5, 9, 0, 0, 3, 0, 2),
+        Tally("hopeless", "stop", "shadow", 11, 1, 7, 0, 0, 1, 0, 2),
     ]
     latest = store.firings("default", demo.NOW_NS, limit=1)[0].firing
     assert (latest.run_id, latest.steps, latest.successes, latest.support) == ("live-doomed-1", 3, 4, 41)

@@ -17,7 +17,7 @@ from engine.forkmap_client import Client
 from engine.fuses import MAX_POLICIES, Policy
 from engine.keys import Role, mint
 from engine.statistics import wilson_one
-from engine.store import Store
+from engine.store import Lines, Store
 from engine.store.sqlite import open_store
 from tests.servers import serving
 from tests.test_checks import until
@@ -136,7 +136,6 @@ def test_without_a_map_or_a_run_the_call_is_allowed(programs: Programs) -> None:
         (b"[]", "The whole: expected `object`, got `array`."),
         ({}, "run_id: missing."),
         ({"run_id": ""}, "run_id: expected `str` of length >= 1."),
-        ({"run_id": "a" * 1001}, "run_id: expected `str` of length <= 1000."),
         ({"run_id": 7}, "run_id: expected `str`, got `int`."),
         ({"run_id": "r", "next_step": ["tool:x"]}, "next_step: expected `str | null`, got `array`."),
         ({"run_id": "r", "step": "tool:x"}, "step: no such field."),
@@ -212,16 +211,41 @@ def test_the_ledger_is_paged_and_tells_how_many_alarms_were_false(programs: Prog
     assert first["tally"] == [
         {
             **{"policy": "doubtful", "action": "warn", "mode": "shadow", "runs": 19},
-            **{"successes": 5, "failures": 12, "abandoned": 0, "unknown": 2},
+            **{"successes": 5, "failures": 9, "abandoned": 0, "unknown": 2},
+            **{"inferred_successes": 0, "inferred_failures": 3, "inferred_abandoned": 0},
         },
         {
             **{"policy": "hopeless", "action": "stop", "mode": "shadow", "runs": 11},
-            **{"successes": 1, "failures": 8, "abandoned": 0, "unknown": 2},
+            **{"successes": 1, "failures": 7, "abandoned": 0, "unknown": 2},
+            **{"inferred_successes": 0, "inferred_failures": 1, "inferred_abandoned": 0},
         },
     ]
-    only = programs.ask("GET", "firings?policy=hopeless").json["firings"]
-    assert {line["policy"] for line in only} == {"hopeless"}
-    assert len(only) == 11
+    assert {line["outcome_source"] for line in first["firings"]} == {None, "declared", "inferred"}
+
+
+def test_the_ledger_of_a_policy_and_of_a_run_has_its_own_tally(programs: Programs) -> None:
+    whole = programs.ask("GET", "firings").json
+    only = programs.ask("GET", "firings?policy=hopeless").json
+    assert only["firings"] == [line for line in whole["firings"] if line["policy"] == "hopeless"]
+    assert only["tally"] == whole["tally"][1:]
+    why = programs.ask("GET", "firings?run_id=live-doomed-1").json
+    assert why["firings"] == [line for line in whole["firings"] if line["run_id"] == "live-doomed-1"]
+    assert [(each["policy"], each["runs"]) for each in why["tally"]] == [("doubtful", 1), ("hopeless", 1)]
+    trace_id = programs.store.spans("default", "live-doomed-1")[0].trace_id
+    assert programs.ask("GET", f"firings?run_id={trace_id}").json == why
+
+
+def test_a_policy_or_a_run_that_nobody_knows_is_named(programs: Programs) -> None:
+    for query, detail in {
+        "policy=hopless": "There is no policy 'hopless'.",
+        "run_id=nobody": "No run 'nobody' is in the store.",
+    }.items():
+        answer = programs.ask("GET", f"firings?{query}")
+        assert (answer.status_code, answer.json["detail"]) == (404, detail)
+    programs.ask("PUT", "policies/quiet", json=ODDS)
+    assert programs.ask("GET", "firings?policy=quiet").json == {"firings": [], "tally": [], "next": None}
+    gone = programs.ask("GET", "firings?policy=hopeless")
+    assert (gone.status_code, len(gone.json["firings"])) == (200, 11)  # It was removed; its lines stay.
 
 
 def test_what_fires_is_in_the_ledger_soon(programs: Programs) -> None:
@@ -237,7 +261,13 @@ def test_what_fires_is_in_the_ledger_soon(programs: Programs) -> None:
             "agent": "support-agent",
         },
         **{"policy": "odds", "action": "stop", "mode": "enforce", "next_step": REFUND, "steps": 3},
-        **{"successes": 15, "support": 30, "min_success_odds": 0.7, "outcome": "unknown"},
+        **{
+            "successes": 15,
+            "support": 30,
+            "min_success_odds": 0.7,
+            "outcome": "unknown",
+            "outcome_source": None,
+        },
         "reason": "15 of 30 earlier runs that went this way and took tool:issue_refund next succeeded: even "
         "the upper bound, 66.8%, is below the 70.0% that policy odds asks for.",
     }
@@ -251,7 +281,7 @@ def test_a_server_that_ends_in_peace_leaves_no_line_unwritten(store: Store, tmp_
     ):
         until(lambda: client.check("live-doomed-0").foresight is not None)
         assert client.check("live-doomed-0").action == "stop"
-    fired = store.firings("default", demo.NOW_NS, policy="odds")
+    fired = store.firings("default", demo.NOW_NS, wanted=Lines(policy="odds"))
     assert [line.firing.run_id for line in fired] == ["live-doomed-0"] * 2
 
 

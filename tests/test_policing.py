@@ -9,9 +9,10 @@ import pytest
 
 from engine.errors import InputError
 from engine.fuses import MAX_POLICIES, Firing, Policy
-from engine.runs import LIVE_NS, Declaration, Outcome
+from engine.rules import parse_rules
+from engine.runs import LIVE_NS, Declaration, Outcome, Source
 from engine.spans import Span
-from engine.store import Recorded, Store, Tally
+from engine.store import Lines, Recorded, Store, Tally
 from engine.store.sqlite import open_store
 
 NOW = 1_800_000_000 * 10**9
@@ -82,10 +83,11 @@ def test_a_tenant_has_so_many_policies_and_no_more(store: Store) -> None:
 def test_a_firing_is_told_with_how_the_run_ended_as_it_is_known_now(store: Store) -> None:
     store.append("default", [span("r")])
     assert store.add_firings("default", [firing("r")]) == 1
-    assert store.firings("default", NOW) == [Recorded(1, firing("r"), Outcome.UNKNOWN)]
-    assert store.firings("default", NOW + LIVE_NS) == [Recorded(1, firing("r"), Outcome.ABANDONED)]
+    assert store.firings("default", NOW) == [Recorded(1, firing("r"), Outcome.UNKNOWN, None)]
+    inferred = Recorded(1, firing("r"), Outcome.ABANDONED, Source.INFERRED)
+    assert store.firings("default", NOW + LIVE_NS) == [inferred]
     store.declare("default", [Declaration("r", Outcome.SUCCESS, NOW)])
-    assert store.firings("default", NOW) == [Recorded(1, firing("r"), Outcome.SUCCESS)]
+    assert store.firings("default", NOW) == [Recorded(1, firing("r"), Outcome.SUCCESS, Source.DECLARED)]
 
 
 def test_the_ledger_is_read_newest_first_in_parts(store: Store) -> None:
@@ -95,7 +97,7 @@ def test_the_ledger_is_read_newest_first_in_parts(store: Store) -> None:
     first = store.firings("default", NOW, limit=2)
     assert [line.firing for line in first] == [lines[2], lines[1]]
     assert [line.firing for line in store.firings("default", NOW, before=first[-1].number)] == [lines[0]]
-    assert [line.number for line in store.firings("default", NOW, policy="odds")] == [3, 1]
+    assert [line.number for line in store.firings("default", NOW, wanted=Lines(policy="odds"))] == [3, 1]
 
 
 def test_a_run_that_learns_its_session_keeps_its_firings(store: Store) -> None:
@@ -104,6 +106,22 @@ def test_a_run_that_learns_its_session_keeps_its_firings(store: Store) -> None:
     store.append("default", [span("session", "trace", at_ns=NOW + 1)])
     store.declare("default", [Declaration("session", Outcome.FAILURE, NOW)])
     assert [line.outcome for line in store.firings("default", NOW)] == [Outcome.FAILURE]
+
+
+def test_the_lines_of_a_run_are_found_those_written_under_its_trace_too(store: Store) -> None:
+    store.append("default", [span("", "trace", session=False), span("other")])
+    store.add_firings("default", [firing("trace"), firing("other")])
+    store.append("default", [span("session", "trace", at_ns=NOW + 1)])
+    store.add_firings("default", [firing("session", "strict"), firing("session")])
+    of_run, both = Lines(run_id="session"), Lines("odds", "session")
+    assert [line.number for line in store.firings("default", NOW, wanted=of_run)] == [4, 3, 1]
+    assert [line.number for line in store.firings("default", NOW, wanted=both)] == [4, 1]
+    assert [line.number for line in store.firings("default", NOW, wanted=Lines(run_id="none"))] == []
+    assert [each[:4] for each in store.tally("default", NOW, of_run)] == [
+        ("odds", "stop", "shadow", 1),
+        ("strict", "stop", "shadow", 1),
+    ]
+    assert [each[:4] for each in store.tally("default", NOW, both)] == [("odds", "stop", "shadow", 1)]
 
 
 def test_a_run_that_is_gone_leaves_no_line(store: Store) -> None:
@@ -123,6 +141,25 @@ def test_runs_that_fuses_fired_in_are_counted_once_by_how_they_ended(store: Stor
         store.add_firings("default", [firing(run_id), firing(run_id)])
     store.add_firings("default", [firing("b", "strict")])
     assert store.tally("default", NOW) == [
-        Tally("odds", "stop", "shadow", 4, 1, 1, 1, 1),
-        Tally("strict", "stop", "shadow", 1, 0, 1, 0, 0),
+        Tally("odds", "stop", "shadow", 4, 1, 1, 1, 0, 0, 0, 1),
+        Tally("strict", "stop", "shadow", 1, 0, 1, 0, 0, 0, 0, 0),
     ]
+
+
+def test_outcomes_that_nobody_says_are_counted_beside_those_that_somebody_does(store: Store) -> None:
+    """A run that was stopped ends after a good step: by its spans alone it looks like a success."""
+    store.set_rules("default", "bot", [*parse_rules("pay -> success")])
+    for run_id, name in {"stopped": "search", "ruled": "pay", "said": "search"}.items():
+        call = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "session.id": run_id}
+        about = call | {"gen_ai.agent.name": "bot"}
+        ended = Span(f"trace-{run_id}", "a", name, NOW, NOW + 1, attributes=about)
+        store.append("default", [ended])
+        store.add_firings("default", [firing(run_id)])
+    store.declare("default", [Declaration("said", Outcome.FAILURE, NOW)])
+    later = NOW + 2 * LIVE_NS
+    assert [(line.outcome, line.source) for line in store.firings("default", later)] == [
+        (Outcome.FAILURE, Source.DECLARED),
+        (Outcome.SUCCESS, Source.RULE),
+        (Outcome.SUCCESS, Source.INFERRED),
+    ]
+    assert store.tally("default", later) == [Tally("odds", "stop", "shadow", 3, 1, 1, 0, 1, 0, 0, 0)]

@@ -16,11 +16,12 @@ from dashboard.api.responses import json_response
 from dashboard.documents.fuses import Check, Firings, Policies, check, firings
 from dashboard.documents.problem import Problem
 from dashboard.service import Service
-from engine.errors import InputError
+from engine.declaring import run_named
+from engine.errors import InputError, UnknownRunError
 from engine.fuses import Policy, Terms
-from engine.store import MAX_NUMBER
+from engine.store import MAX_NUMBER, Lines, Store
 
-_Text = Annotated[str, Meta(min_length=1, max_length=1000)]
+_Text = Annotated[str, Meta(min_length=1)]
 
 
 class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,6 +35,10 @@ class ListFirings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which page of the ledger."""
 
     policy: Annotated[str, Meta(description="Only of the policy of this name")] | UnsetType = UNSET
+    run_id: (
+        Annotated[_Text, Meta(description="Only of this run, named by its id or that of a trace of it")]
+        | UnsetType
+    ) = UNSET
     after: Annotated[int, Meta(ge=1, le=MAX_NUMBER, description="What `next` of the page before says")] = (
         MAX_NUMBER
     )
@@ -71,7 +76,7 @@ OPERATIONS = (
         urls.API_FIRINGS,
         "GET",
         "Lists when fuses fired, newest first, with how the runs ended, and tells how many of each",
-        {200: Firings},
+        {200: Firings, 404: Problem},
         ListFirings,
     ),
 )
@@ -100,8 +105,11 @@ def register(server: Flask, service: Service) -> None:
         store.set_policies(service.tenant, [])
         return Response(status=204)
 
+    def named(name: str) -> Policy | None:
+        return next((policy for policy in store.policies(service.tenant) if policy.name == name), None)
+
     def one(name: str) -> Response:
-        found = next((policy for policy in store.policies(service.tenant) if policy.name == name), None)
+        found = named(name)
         return json_response(found) if found else _nobody(name)
 
     def put(name: str) -> Response:
@@ -113,12 +121,30 @@ def register(server: Flask, service: Service) -> None:
 
     def ledger() -> Response:
         asked = query(ListFirings)
-        tenant, now_ns = service.tenant, service.now_ns()
-        lines = store.firings(tenant, now_ns, asked.after, asked.limit + 1, given(asked.policy))
-        page = lines[: asked.limit]
-        return json_response(firings(page, store.tally(tenant, now_ns), len(lines) > asked.limit))
+        tenant, now_ns, wanted = service.tenant, service.now_ns(), _wanted(asked, store, service.tenant)
+        tally = store.tally(tenant, now_ns, wanted)
+        if wanted.policy is not None and not tally and not named(wanted.policy):
+            return _nobody(wanted.policy)
+        lines = store.firings(tenant, now_ns, asked.after, asked.limit + 1, wanted)
+        return json_response(firings(lines[: asked.limit], tally, len(lines) > asked.limit))
 
     bind(server, OPERATIONS, ask, every, put_every, delete_every, one, put, delete, ledger)
+
+
+def _wanted(asked: ListFirings, store: Store, tenant: str) -> Lines:
+    """The lines that are asked for.
+
+    Raises
+    ------
+    UnknownRunError
+        No run has this id.
+    """
+    if asked.run_id is UNSET:
+        return Lines(given(asked.policy))
+    run_id = run_named(store, tenant, asked.run_id)
+    if run_id is None:
+        raise UnknownRunError(f"No run {asked.run_id!r} is in the store.")
+    return Lines(given(asked.policy), run_id)
 
 
 def _named(name: str, terms: Terms) -> Policy:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from dashboard.documents import Count, OutcomeWord, Rate, Time, drawn, rfc3339
+from dashboard.documents import Count, OutcomeWord, Rate, SourceWord, Time, drawn, rfc3339
 from engine import fuses
 from engine.checks import Checked
 from engine.fuses import MAX_POLICIES, Action, Mode, Policy
@@ -63,7 +63,7 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class Firing(msgspec.Struct, frozen=True):
-    """A fuse fired; the outcome is null if the run is not there any more."""
+    """A fuse fired; the outcome is null if the run is not there any more, its source if there is none."""
 
     number: Count
     time: Time
@@ -79,10 +79,15 @@ class Firing(msgspec.Struct, frozen=True):
     min_success_odds: Rate
     reason: str
     outcome: OutcomeWord | None
+    outcome_source: SourceWord | None
 
 
 class PolicyTally(msgspec.Struct, frozen=True):
-    """How the runs ended that a policy's fuse fired in; in shadow, successes are false alarms."""
+    """How the runs ended that a policy's fuse fired in; those that nobody says it of are told apart.
+
+    Successes are false alarms: declared, or by a rule. An inferred one is none yet, as a run that heeded a
+    stop after a good step looks like one too.
+    """
 
     policy: str
     action: Literal["stop", "warn"]
@@ -91,11 +96,17 @@ class PolicyTally(msgspec.Struct, frozen=True):
     successes: Count
     failures: Count
     abandoned: Count
+    inferred_successes: Count
+    inferred_failures: Count
+    inferred_abandoned: Count
     unknown: Count
 
 
 class Firings(msgspec.Struct, frozen=True):
-    """A page of the ledger, newest first; ``next`` is what ``after`` takes for the page that follows."""
+    """A page of the ledger, newest first; ``next`` is what ``after`` takes for the page that follows.
+
+    The tally is of all lines that were asked for, on whichever page.
+    """
 
     firings: list[Firing]
     tally: list[PolicyTally]
@@ -122,7 +133,7 @@ def _foresight(asked: fuses.Asked) -> Foresight:
 
 
 def firings(lines: Sequence[Recorded], tally: Sequence[Tally], more: bool) -> Firings:
-    """A page of the ledger, and the tally of all of it."""
+    """A page of the ledger, and the tally of all pages."""
     return Firings(
         [_firing(line) for line in lines],
         [drawn(PolicyTally, each) for each in tally],
@@ -138,4 +149,5 @@ def _firing(line: Recorded) -> Firing:
         time=rfc3339(line.firing.time_ns),
         min_success_odds=line.firing.odds,
         outcome=None if line.outcome is None else line.outcome.name.lower(),
+        outcome_source=None if line.source is None else line.source.name.lower(),
     )

@@ -207,11 +207,24 @@ class Recorded(NamedTuple):
     ----------
     outcome : Outcome or None
         UNKNOWN while the run is live; None if it is not there any more.
+    source : Source or None
+        Where the outcome comes from; None while there is none.
     """
 
     number: int
     firing: Firing
     outcome: Outcome | None
+    source: Source | None
+
+
+class Lines(NamedTuple):
+    """Which lines of the ledger: a policy's, a run's by its id; None does not ask."""
+
+    policy: str | None = None
+    run_id: str | None = None
+
+
+EVERY_LINE = Lines()
 
 
 class Tally(NamedTuple):
@@ -219,8 +232,11 @@ class Tally(NamedTuple):
 
     Attributes
     ----------
-    successes : int
-        False alarms, if the policy is in shadow or only warns.
+    successes, failures, abandoned : int
+        Of those whose outcome was declared or follows from a rule: somebody said so, and a success was
+        a false alarm.
+    inferred_successes, inferred_failures, inferred_abandoned : int
+        Of those nobody says anything of; one that was stopped after a good step looks like a success.
     unknown : int
         Runs that are live, or not there any more.
     """
@@ -232,6 +248,9 @@ class Tally(NamedTuple):
     successes: int
     failures: int
     abandoned: int
+    inferred_successes: int
+    inferred_failures: int
+    inferred_abandoned: int
     unknown: int
 
 
@@ -384,12 +403,12 @@ class Store(Protocol):
         """Write lines of the ledger, but for those of runs that are gone; how many were written."""
 
     def firings(
-        self, tenant: str, now_ns: int, before: int = MAX_NUMBER, limit: int = 100, policy: str | None = None
+        self, tenant: str, now_ns: int, before: int = MAX_NUMBER, limit: int = 100, wanted: Lines = EVERY_LINE
     ) -> list[Recorded]:
-        """The ledger, or a policy's part, newest first: the first ``limit`` lines before a number."""
+        """The ledger, or a part of it, newest first: the first ``limit`` lines before a number."""
 
-    def tally(self, tenant: str, now_ns: int) -> list[Tally]:
-        """How the runs ended that fuses fired in, by policy."""
+    def tally(self, tenant: str, now_ns: int, wanted: Lines = EVERY_LINE) -> list[Tally]:
+        """How the runs ended that fuses fired in, by policy: of the whole ledger, or a part of it."""
 
     def erasures(self) -> int:
         """How often something was begun or ended to be erased: what was built under another count is void."""

@@ -12,8 +12,8 @@ import msgspec
 
 from engine.errors import InputError
 from engine.fuses import MAX_POLICIES, Firing, Policy
-from engine.runs import Outcome, Window
-from engine.store import Recorded, Tally
+from engine.runs import Outcome, Source, Window
+from engine.store import Lines, Recorded, Tally
 from engine.store.fitting import bounded, plain
 from engine.store.keys import tenant_number
 from engine.store.scope import IS_LIVE, scope
@@ -40,18 +40,33 @@ _RUN_OF = """coalesce(
     (SELECT run FROM traces WHERE tenant = f.tenant AND trace_id = f.run_id))"""
 """A run may have learnt its session since, and then goes by that; it had its trace's name before."""
 
-_OUTCOME = f"CASE WHEN {IS_LIVE} THEN 3 ELSE outcome END"
+_ENDED = f"CASE WHEN {IS_LIVE} THEN 3 ELSE outcome END, CASE WHEN {IS_LIVE} THEN NULL ELSE source END"
+
+_WANTED = {
+    "policy": "AND f.policy = :policy",
+    "run_id": """AND f.run_id IN (
+    SELECT :run_id UNION SELECT trace_id FROM traces
+    WHERE run = (SELECT no FROM runs WHERE tenant = :tenant AND run_id = :run_id))""",
+}
 
 _LEDGER = f"""
-SELECT f.no, {_OUTCOME}, f.{_FIRED.replace(", ", ", f.")} FROM firings f LEFT JOIN runs r ON r.no = {_RUN_OF}
-WHERE f.tenant = :tenant AND f.no < :before AND (:policy IS NULL OR f.policy = :policy)
-ORDER BY f.no DESC LIMIT :limit"""
+SELECT f.no, {_ENDED}, f.{_FIRED.replace(", ", ", f.")} FROM firings f LEFT JOIN runs r ON r.no = {_RUN_OF}
+WHERE f.tenant = :tenant AND f.no < :before {{wanted}} ORDER BY f.no DESC LIMIT :limit"""
 
 _TALLY = f"""
-WITH each AS (
-    SELECT DISTINCT policy, action, mode, run_id, {_RUN_OF} AS run FROM firings f WHERE tenant = :tenant),
-ended AS (SELECT policy, action, mode, ifnull({_OUTCOME}, 3) AS outcome FROM each LEFT JOIN runs ON no = run)
-SELECT policy, action, mode, count(*), sum(outcome = 0), sum(outcome = 1), sum(outcome = 2), sum(outcome = 3)
+WITH lines AS (SELECT *, {_RUN_OF} AS run FROM firings f WHERE tenant = :tenant {{wanted}}),
+each AS (SELECT DISTINCT policy, action, mode, run, CASE WHEN run IS NULL THEN run_id END FROM lines),
+ended (policy, action, mode, outcome, source) AS (
+    SELECT policy, action, mode, {_ENDED} FROM each LEFT JOIN runs ON no = run)
+SELECT policy, action, mode, count(*),
+    {
+    ", ".join(
+        f"ifnull(sum(outcome = {outcome:d} AND source {of} {Source.INFERRED:d}), 0)"
+        for of in ("<>", "=")
+        for outcome in (Outcome.SUCCESS, Outcome.FAILURE, Outcome.ABANDONED)
+    )
+},
+    sum(source IS NULL)
 FROM ended GROUP BY policy, action, mode ORDER BY policy, action, mode"""
 
 
@@ -110,22 +125,32 @@ def _row(tenant: int, firing: Firing) -> dict[str, object]:
 
 
 def firings(
-    db: sqlite3.Connection, tenant: str, now_ns: int, before: int, limit: int, policy: str | None
+    db: sqlite3.Connection, tenant: str, now_ns: int, before: int, limit: int, wanted: Lines
 ) -> list[Recorded]:
     """The ledger, newest first."""
-    asked = _asked(db, tenant, now_ns) | {"before": bounded(before), "limit": limit, "policy": policy}
-    return [_recorded(*row) for row in db.execute(_LEDGER, asked)]
+    asked = {"before": bounded(before), "limit": limit}
+    return [_recorded(*row) for row in _select(db, _LEDGER, tenant, now_ns, wanted, **asked)]
 
 
-def tally(db: sqlite3.Connection, tenant: str, now_ns: int) -> list[Tally]:
+def tally(db: sqlite3.Connection, tenant: str, now_ns: int, wanted: Lines) -> list[Tally]:
     """How the runs ended that fuses fired in."""
-    return [Tally(*row) for row in db.execute(_TALLY, _asked(db, tenant, now_ns))]
+    return [Tally(*row) for row in _select(db, _TALLY, tenant, now_ns, wanted)]
 
 
-def _asked(db: sqlite3.Connection, tenant: str, now_ns: int) -> dict[str, object]:
-    return {"tenant": tenant_number(db, tenant), **scope(Window(), now_ns)}
+def _select(
+    db: sqlite3.Connection, sql: str, tenant: str, now_ns: int, wanted: Lines, **more: int
+) -> sqlite3.Cursor:
+    """What a statement finds of the lines that are wanted."""
+    limits = {name: plain(value) for name, value in wanted._asdict().items() if value is not None}
+    asked = {"tenant": tenant_number(db, tenant), **scope(Window(), now_ns), **limits, **more}
+    return db.execute(sql.format(wanted=" ".join(_WANTED[name] for name in limits)), asked)
 
 
-def _recorded(no: int, outcome: int | None, *row: object) -> Recorded:
+def _recorded(no: int, outcome: int | None, source: int | None, *row: object) -> Recorded:
     firing = msgspec.convert(dict(zip(_FIRED.split(", "), row, strict=True)), Firing)
-    return Recorded(no, firing, None if outcome is None else Outcome(outcome))
+    return Recorded(
+        no,
+        firing,
+        None if outcome is None else Outcome(outcome),
+        None if source is None else Source(source),
+    )

@@ -29,12 +29,14 @@ from engine.spans import Span
 from engine.store import (
     BATCH,
     EVERY,
+    EVERY_LINE,
     MAX_NUMBER,
     MAX_RUNS,
     AgentSummary,
     Appended,
     Changes,
     Expired,
+    Lines,
     Receipt,
     Recorded,
     RunRow,
@@ -307,16 +309,16 @@ class SQLiteStore:
             return policing.add_firings(db, given_tenant(db, tenant), firings)
 
     def firings(
-        self, tenant: str, now_ns: int, before: int = MAX_NUMBER, limit: int = 100, policy: str | None = None
+        self, tenant: str, now_ns: int, before: int = MAX_NUMBER, limit: int = 100, wanted: Lines = EVERY_LINE
     ) -> list[Recorded]:
         """See :meth:`engine.store.Store.firings`."""
         self._settle_if_possible(tenant)
-        return self._read(policing.firings, tenant, now_ns, before, limit, policy)
+        return self._read(policing.firings, tenant, now_ns, before, limit, wanted)
 
-    def tally(self, tenant: str, now_ns: int) -> list[Tally]:
+    def tally(self, tenant: str, now_ns: int, wanted: Lines = EVERY_LINE) -> list[Tally]:
         """See :meth:`engine.store.Store.tally`."""
         self._settle_if_possible(tenant)
-        return self._read(policing.tally, tenant, now_ns)
+        return self._read(policing.tally, tenant, now_ns, wanted)
 
     def erasures(self) -> int:
         """See :meth:`engine.store.Store.erasures`."""
