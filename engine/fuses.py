@@ -92,9 +92,8 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def acting(self) -> Fired | None:
-        """The fuse whose action it is: of those that are enforced, the first that stops, else the first."""
-        enforced = [each for each in self.fired if each.policy.mode == "enforce"]
-        return min(enforced, key=lambda each: each.policy.action != "stop", default=None)
+        """The fuse whose action it is: the strongest of those that are enforced."""
+        return _strongest([each for each in self.fired if each.policy.mode == "enforce"])
 
     @property
     def action(self) -> Action:
@@ -104,10 +103,10 @@ class Asked(msgspec.Struct, frozen=True):
     @property
     def reason(self) -> str:
         """One sentence."""
-        if self.acting:
-            return explain(self.acting)
-        if self.fired:
-            return f"No fuse that is enforced fired; in shadow: {explain(self.fired[0])}"
+        if acting := self.acting:
+            return explain(acting)
+        if shadow := _strongest(self.fired):
+            return f"No fuse that is enforced fired; in shadow: {explain(shadow)}"
         return QUIET
 
 
@@ -155,7 +154,8 @@ def ask(index: Index, live: Live, policies: Iterable[Policy], next_step: str | N
     live : Live
         The run; its last token is open, whatever became of it.
     policies : iterable of Policy
-        In the order that decides which of two equally strong ones is named.
+        Of those that fire one is named: one that stops before one that warns, then the one that asks for the
+        lowest odds, then the first.
     next_step : str, optional
         Signature of the step it is about to take.
     """
@@ -164,6 +164,13 @@ def ask(index: Index, live: Live, policies: Iterable[Policy], next_step: str | N
     foresights = (path,) if named is None else (path, named)
     return Asked(
         path, named, tuple([each for policy in policies if (each := _fired(policy, live, foresights))])
+    )
+
+
+def _strongest(fired: Sequence[Fired]) -> Fired | None:
+    """The one to name: of those that stop, else of all, the one that fired though it asks for least."""
+    return min(
+        fired, key=lambda each: (each.policy.action != "stop", each.policy.min_success_odds), default=None
     )
 
 

@@ -116,12 +116,21 @@ def test_where_both_make_it_fire_the_path_as_it_stands_is_told() -> None:
     assert (len(asked.fired), asked.fired[0].foresight.next_step) == (1, None)
 
 
-def test_the_strongest_action_wins_and_of_equal_ones_the_first() -> None:
-    warns, stops, also = policy("a", action="warn"), policy("b"), policy("c", min_success_odds=0.9)
-    asked = ask(index_of(SUPPORT), DOOMED, [warns, stops, also])
-    assert (asked.action, asked.acting and asked.acting.policy) == ("stop", stops)
-    assert [each.policy.name for each in asked.fired] == ["a", "b", "c"]
-    assert ask(index_of(SUPPORT), DOOMED, [warns]).action == "warn"
+@pytest.mark.parametrize("mode", ["enforce", "shadow"])
+def test_a_stop_is_named_before_a_warning_then_the_lowest_odds_then_the_first(mode: str) -> None:
+    warns = policy("a", action="warn", min_success_odds=0.3, mode=mode)
+    high, low, same = (
+        policy(n, min_success_odds=o, mode=mode) for n, o in [("b", 0.9), ("c", 0.5), ("d", 0.5)]
+    )
+    asked = ask(index_of(SUPPORT), DOOMED, [warns, high, low, same])
+    assert [each.policy.name for each in asked.fired] == ["a", "b", "c", "d"]
+    assert asked.reason.endswith("is below the 50.0% that policy c asks for.")
+    enforced = mode == "enforce"
+    assert (asked.action, asked.acting) == (("stop", asked.fired[2]) if enforced else ("allow", None))
+
+
+def test_a_warning_warns() -> None:
+    assert ask(index_of(SUPPORT), DOOMED, [policy(action="warn")]).action == "warn"
 
 
 def test_a_fuse_in_shadow_stops_nothing_and_is_told() -> None:
