@@ -16,6 +16,7 @@ from time import monotonic, perf_counter
 from engine.holding import Held, Holding
 from engine.live import Known, Live, follow, know
 from engine.metering import UNMETERED, Meter
+from engine.paths import identifier
 from engine.runs import LIVE_NS
 from engine.store import Store, TenantRun, Touched, Trail
 from engine.store.keys import told_name
@@ -91,7 +92,7 @@ class Guard:
         """
         self._asked_s = monotonic()
         self.look()
-        found = self._found(tenant, run_id)
+        found = self._found(tenant, identifier(run_id))
         if isinstance(found, str):
             found = self._found(tenant, found)
         return found if isinstance(found, Live) else None

@@ -69,18 +69,20 @@ def clean_name(text: str) -> str:
 
 
 def identifier(text: str) -> str:
-    """A run id or ticket as it is kept: a long one is cut to 256 bytes, the last a digest of the whole.
+    """A run id or ticket as it is kept: stripped, without control characters, and cut to 256 bytes.
 
-    Doing it twice changes nothing, so what is looked up may be given whole or as it is kept.
+    Of a long one the last bytes are a digest of the whole. Doing it twice changes nothing, so what is
+    looked up may be given as it was sent or as it is kept.
 
-    >>> identifier("r-17")
-    'r-17'
+    >>> identifier("r-17"), identifier(" chat\\n7 ")
+    ('r-17', 'chat�7')
     >>> identifier("é" * 200)[109:]
     'é…cad5a9c16b6cbbb8966421655e70a46b'
     """
-    data = text.encode(errors="replace")
+    kept = replace_controls(text.strip() or text[:1])
+    data = kept.encode()
     if len(data) <= MAX_ID_BYTES:
-        return text
+        return kept
     tail = f"…{blake2b(data, digest_size=16).hexdigest()}"
     return data[: MAX_ID_BYTES - len(tail.encode())].decode(errors="ignore") + tail
 

@@ -203,6 +203,16 @@ def test_a_run_with_a_long_id_is_found_by_it_whole(store: Store, guard: Guard) -
     assert known(guard, long) == (Fold("tool:search", 1),)
 
 
+@pytest.mark.parametrize("name", [" chat 7 ", "chat\n7", "r" * 300])
+def test_a_run_is_held_once_whatever_blanks_and_controls_its_id_was_sent_with(
+    store: Store, guard: Guard, name: str
+) -> None:
+    store.append(T, [tool("t", 1, **of(name))])
+    first = guard.live(T, name)
+    assert first is not None
+    assert guard.live(T, name) is guard.live(T, first.run_id) is first
+
+
 def test_a_run_is_found_by_the_id_of_any_of_its_traces(store: Store, guard: Guard) -> None:
     bare, dashed = "0123456789abcdef0123456789abcdef", "01234567-89ab-cdef-0123-456789abcdef"
     store.append(T, [tool(bare, 1)])
@@ -324,7 +334,7 @@ def test_any_text_may_be_an_id(store: Store, guard: Guard) -> None:
     odd = 'a"\\\0\n\u2028é☃'
     store.append(T, [replace(tool(odd, 1), span_id=odd), tool("t", 1, **of(odd))])
     found = known(guard, odd)
-    assert found == (Fold("tool:search", 1),)
+    assert found == (Fold("tool:search", 2),)
 
 
 # --- in the background ---------------------------------------------------------------------------

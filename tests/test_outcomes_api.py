@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from flask.testing import FlaskClient
 
 from dashboard.app import Settings, create_app
+from engine.checks import NO_MAP
 from engine.keys import Role, mint, split
 from engine.rules import parse_rules
 from engine.runs import Declaration, Outcome, Source
@@ -134,6 +136,21 @@ def test_an_outcome_is_put_and_read_back_with_who_said_it(programs: Programs) ->
 def test_slashes_of_a_run_id_are_its_own(programs: Programs, run_id: str) -> None:
     answer = programs.put(run_id.replace("/", "%2F"), {"outcome": "failure"})
     assert (answer.status_code, answer.json["run_id"]) == (202, run_id)
+
+
+@pytest.mark.parametrize("sent", [" chat 7 ", "chat\n7", "r" * 3000])
+def test_a_run_is_asked_for_by_its_id_as_it_was_sent(programs: Programs, store: Store, sent: str) -> None:
+    store.append("acme", [Span("t7", "s", "x", START, START + 1, attributes={"session.id": sent})])
+    name, kept = quote(sent, safe=""), store.find("acme", "t7")[0]
+    assert programs.ask("GET", f"/api/v1/runs/{name}").json["run_id"] == kept
+    told = programs.put(name, {"outcome": "failure"})
+    assert (told.status_code, told.json["waiting"]) == (200, False)
+    assert store.run("acme", kept).source is Source.DECLARED
+    assert programs.ask("DELETE", f"/api/v1/runs/{name}/outcome", Role.INGEST).status_code == 204
+    assert programs.ask("POST", "/api/v1/check", json={"run_id": sent}).json["reason"] == NO_MAP
+    erased = programs.ask("POST", "/api/v1/erasures", json={"by": "run", "run_id": sent})
+    assert (erased.status_code, erased.json["runs"]) == (201, 1)
+    assert programs.ask("GET", f"/api/v1/runs/{name}").status_code == 404
 
 
 def test_putting_the_same_again_changes_nothing(programs: Programs, store: Store) -> None:

@@ -85,6 +85,10 @@ def test_bad_rows_are_named_with_their_line_and_good_ones_kept() -> None:
     ]
 
 
+def test_a_run_whose_id_has_control_characters_is_named_as_it_was_sent() -> None:
+    assert read('{"run": "chat\\n7", "outcome": "ok"}\n') == said(("chat\ufffd7", SUCCESS))
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

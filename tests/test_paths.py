@@ -68,7 +68,22 @@ def test_an_identifier_is_bounded_and_the_same_when_made_twice(text: str, times:
     kept = identifier(text * times)
     assert identifier(kept) == kept
     assert len(kept.encode()) <= 256
-    assert len((text * times).encode()) > 256 or kept == text * times
+    assert kept.strip() in (kept, "")
+    assert identifier(clean_name(text)) == clean_name(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (" chat 7 ", "chat 7"),
+        ("chat\n7\t", "chat\ufffd7"),
+        ("a\u2028b", "a\ufffdb"),
+        ("  ", " "),
+        ("\n", "\ufffd"),
+    ],
+)
+def test_an_identifier_has_no_outer_blanks_and_no_control_characters(text: str, kept: str) -> None:
+    assert identifier(text) == kept
 
 
 def test_identifiers_that_differ_far_behind_stay_two() -> None:

@@ -600,6 +600,20 @@ def test_a_run_whose_names_are_long_is_kept_declared_and_found_by_them(store: St
     assert len({*store.find("default", long + "t")}) == 2
 
 
+@pytest.mark.parametrize("name", [" chat 7 ", "chat\n7", "\tchat\u20287", "chat\ufffd7"])
+def test_a_run_and_a_ticket_are_known_by_what_was_sent(store: Store, name: str) -> None:
+    store.append("default", [call("u", 1, more={"session.id": name, "forkmap.ticket": name})])
+    store.declare("default", [Declaration(name, Outcome.FAILURE, NOW)])
+    run = store.run("default", name)
+    assert (run.outcome, run.source) == (Outcome.FAILURE, Source.DECLARED)
+    assert store.find("default", name) == [run.run_id]
+    assert [each.trace_id for each in store.spans("default", name)] == ["u"]
+    assert [each.outcome for each in store.declarations("default", name)] == [Outcome.FAILURE]
+    assert store.waiting("default", [name]) == []
+    cohort = Cohort("default", run.agent, ALL_TIME)
+    assert [each.run_id for each in store.runs(cohort, NOW, wanted=Wanted(ticket=name))] == [run.run_id]
+
+
 def test_a_store_may_have_a_clock_of_its_own(store: Store) -> None:
     assert store.clock_ns() is None
     store.set_clock(NOW)

@@ -22,7 +22,7 @@ from engine.errors import InputError
 from engine.ingest.outcomes import moment
 from engine.selections import Before, ByAttribute, ByRun, ByTicket, Selection
 
-_Text = Annotated[str, Meta(min_length=1, max_length=1000)]
+_Text = Annotated[str, Meta(min_length=1)]
 
 
 class OfRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="by", tag="run"):

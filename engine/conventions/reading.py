@@ -13,7 +13,7 @@ from engine.conventions import table
 from engine.conventions.outcomes import Evaluation, declared
 from engine.conventions.table import Kind
 from engine.conventions.values import first, first_tokens, text, word
-from engine.paths import clean_name, identifier, replace_controls
+from engine.paths import clean_name, identifier
 from engine.spans import Span, Status
 
 _ID = re.compile(
@@ -146,7 +146,7 @@ def ranked(span: Span, keys: table.Keys) -> tuple[int, str] | None:
 @lru_cache(_CACHED_NAMES)
 def _identifier(found: str) -> str:
     """A run id or ticket as it is kept; many spans of one run name the same."""
-    return identifier(replace_controls(found))
+    return identifier(found)
 
 
 def is_id(name: str) -> bool:

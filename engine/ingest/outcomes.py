@@ -176,7 +176,7 @@ def _row(every: Sequence[str], at: int, separator: str) -> tuple[list[str] | Inp
 
 
 def _read(row: Mapping[str, Any], by: str) -> Told:
-    run_id = replace_controls(optional_text(row.get("run")) or "")
+    run_id = optional_text(row.get("run")) or ""
     if not run_id:
         raise InputError("the run's id is missing")
     if "\ufffd" in run_id:
@@ -186,7 +186,9 @@ def _read(row: Mapping[str, Any], by: str) -> Told:
     if outcome is None:
         raise InputError(f"outcome {cut(word, 60)!r} is none of {', '.join(OUTCOMES)}")
     said_by = replace_controls(scrub(optional_text(row.get("by")) or by))
-    return Told(run_id, Outcome[outcome.upper()], moment(row.get("time")), cut(said_by, 160))
+    return Told(
+        replace_controls(run_id), Outcome[outcome.upper()], moment(row.get("time")), cut(said_by, 160)
+    )
 
 
 def moment(value: Any) -> int | None:

@@ -100,7 +100,7 @@ def runs(db: sqlite3.Connection, cohort: Cohort, now_ns: int, limit: int, wanted
         "limit": limit,
         "outcome": wanted.outcome,
         "version": None if wanted.version is None else plain(wanted.version),
-        "ticket": None if wanted.ticket is None else plain(wanted.ticket),
+        "ticket": None if wanted.ticket is None else identifier(plain(wanted.ticket)),
         "place_ns": bounded(place_ns),
         "number": bounded(number),
         **scope(cohort.window, now_ns),

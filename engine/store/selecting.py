@@ -7,7 +7,7 @@ import sqlite3
 from typing import NamedTuple
 
 from engine.conventions.values import text
-from engine.paths import identifier, replace_controls
+from engine.paths import identifier
 from engine.selections import Before, ByAttribute, ByRun, ByTicket, Selection
 from engine.spans import Span
 from engine.store.expiring import unseen
@@ -66,7 +66,7 @@ def fitted(selection: Selection) -> Selection:
         case ByRun(run_id):
             return ByRun(identifier(plain(run_id)))
         case ByTicket(ticket):
-            return ByTicket(identifier(replace_controls(ticket.strip())))
+            return ByTicket(identifier(plain(ticket)))
         case ByAttribute(name, value):
             return ByAttribute(plain(name), plain(text(value) or ""))
         case Before(time_ns):
