@@ -23,6 +23,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from http.client import HTTPResponse
+from math import inf
 from typing import Any, Literal, ParamSpec, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -30,10 +31,13 @@ TIMEOUT_S = 0.2
 """How long a check may take in all, looking the host up and connecting included."""
 MAX_ANSWER_BYTES = 1 << 20
 """What is longer is no answer."""
+WARN_AGAIN_S = 60.0
+"""How often a fault that lasts is warned of again."""
 CHECK = "/api/v1/check"
 
 RunId = str | Callable[[], str]
 """The id of a run, or what tells it when it is asked."""
+_TOLD_CHARACTERS = 300
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 _LOG = logging.getLogger("forkmap_client")
@@ -58,7 +62,8 @@ class Answer:
     as_of : str or None
         The moment up to which all spans were known, RFC 3339.
     fault : str or None
-        Why there was no answer; then the action is ``allow``.
+        Why there was no answer, or the server's own sentence why it refused the question (a wrong key, for
+        example); then the action is ``allow``.
     document : mapping
         All that the server said.
     """
@@ -134,7 +139,7 @@ class Client:
         self._head = "\r\n".join(
             (*head, *shown, "Content-Type: application/json", "Content-Length: ")
         ).encode()
-        self._failing = False
+        self._warned_s = -inf
 
     def check(self, run_id: RunId, next_step: str | None = None) -> Answer:
         """Ask whether a run may go on. It raises nothing, and takes no longer than the time-out.
@@ -156,7 +161,7 @@ class Client:
             answer = _read(*self._server.post(request, deadline_s))
         except Exception as error:  # noqa: BLE001 - whatever it is, the agent goes on
             return self._allow(error)
-        self._failing = False
+        self._warned_s = -inf
         return answer
 
     async def acheck(self, run_id: RunId, next_step: str | None = None) -> Answer:
@@ -211,17 +216,24 @@ class Client:
         self.close()
 
     def _allow(self, error: Exception) -> Answer:
-        """What a fault means; the log tells of the first, not of each that follows it."""
+        """What a fault means; the log tells of the first, and of those that follow once a minute."""
         fault = f"{type(error).__name__}: {error}".removesuffix(": ")
+        does, did = "does not answer", "gave no answer"
         if isinstance(error, TimeoutError):
             fault = f"no answer within {self.timeout_s:g} s"
-        _LOG.log(
-            logging.DEBUG if self._failing else logging.WARNING,
-            "Forkmap does not answer (%s): calls are allowed",
-            fault,
-        )
-        self._failing = True
-        return Answer("allow", "Forkmap gave no answer, so the call is allowed.", fault=fault)
+        elif isinstance(error, _Refused):
+            fault, does, did = str(error), "refuses to answer", "refused to answer"
+        now_s = time.monotonic()
+        is_told = now_s - self._warned_s < WARN_AGAIN_S
+        if not is_told:
+            self._warned_s = now_s
+        level = logging.DEBUG if is_told else logging.WARNING
+        _LOG.log(level, "Forkmap %s (%s): calls are allowed", does, fault)
+        return Answer("allow", f"Forkmap {did}, so the call is allowed.", fault=fault)
+
+
+class _Refused(Exception):
+    """The server takes no such question from this client, so asking again is no use."""
 
 
 def _heed(answer: Answer) -> None:
@@ -243,7 +255,8 @@ _TOLD: Mapping[str, tuple[type, ...]] = {
 def _read(status: int, body: bytes) -> Answer:
     """The answer that a server's document is; ValueError if it is none."""
     if status != 200:
-        raise ValueError(f"HTTP {status}")
+        said = f"HTTP {status}{_detail(body)}"
+        raise _Refused(said) if 400 <= status < 500 else ValueError(said)
     document = json.loads(body)
     if not isinstance(document, dict):
         raise ValueError("the answer is no JSON object")
@@ -254,6 +267,18 @@ def _read(status: int, body: bytes) -> Answer:
     if told["action"] not in ("allow", "warn", "stop"):
         raise ValueError(f"the answer's action is {told['action']!r:.60}")
     return Answer(**told, document=document)  # type: ignore[arg-type]
+
+
+def _detail(body: bytes) -> str:
+    """The sentence of a problem, behind a colon; nothing if there is none.
+
+    >>> _detail(b'{"detail": "This key does not work."}'), _detail(b"<html>")
+    (': This key does not work.', '')
+    """
+    try:
+        return f": {json.loads(body)['detail']:.{_TOLD_CHARACTERS}}"
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return ""
 
 
 def _exchange(to: socket.socket, request: bytes, deadline_s: float) -> tuple[int, bytes, bool]:

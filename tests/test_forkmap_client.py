@@ -224,7 +224,10 @@ GARBAGE = {
         "ValueError: the answer's foresight is [1]",
     ),
     "an error": (saying(http(STOP, "500 Internal Server Error")), "ValueError: HTTP 500"),
-    "a wrong key": (saying(http(STOP, "401 Unauthorized")), "ValueError: HTTP 401"),
+    "a problem": (
+        saying(http({"detail": "The store does not answer."}, "503 Service Unavailable")),
+        "ValueError: HTTP 503: The store does not answer.",
+    ),
     "somewhere else": (saying(http(STOP, "302 Found", "Location: /signin")), "ValueError: HTTP 302"),
     "nothing": (then_closing(), "RemoteDisconnected: Remote end closed connection without response"),
     "closed in the head": (
@@ -371,6 +374,47 @@ def test_the_log_tells_of_the_first_fault_of_a_row(caplog: pytest.LogCaptureFixt
         "Forkmap does not answer (ValueError: HTTP 503): calls are allowed",
         "Forkmap does not answer (ValueError: HTTP 500): calls are allowed",
     ]
+
+
+REFUSALS = {
+    "a wrong key": (
+        http({"detail": "This key does not work."}, "401 Unauthorized"),
+        "HTTP 401: This key does not work.",
+    ),
+    "a key of another role": (http({"detail": "x" * 1000}, "403 Forbidden"), f"HTTP 403: {'x' * 300}"),
+    "no such question": (
+        http({"detail": "run_id: missing."}, "400 Bad Request"),
+        "HTTP 400: run_id: missing.",
+    ),
+    "without a sentence": (http({"detail": [1]}, "404 Not Found"), "HTTP 404"),
+    "no problem": (http("what?", "404 Not Found"), "HTTP 404"),
+    "no JSON": (b"HTTP/1.1 413 Too long\r\nContent-Length: 2\r\n\r\nno", "HTTP 413"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_a_refusal_is_told_from_silence_in_the_servers_own_words(
+    case: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    sent, fault = REFUSALS[case]
+    with serving(saying(sent)) as url, Client(url, timeout_s=SOON_S) as client:
+        assert client.check("r") == Answer(
+            "allow", "Forkmap refused to answer, so the call is allowed.", fault=fault
+        )
+    assert [record.getMessage() for record in caplog.records] == [
+        f"Forkmap refuses to answer ({fault}): calls are allowed"
+    ]
+
+
+def test_a_fault_that_lasts_is_warned_of_again(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forkmap_client, "WARN_AGAIN_S", 0.1)
+    with serving(saying(http(STOP, "401 Unauthorized"))) as url, Client(url, timeout_s=SOON_S) as client:
+        client.check("r")
+        time.sleep(0.2)
+        client.check("r")
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
 
 
 # --- connections --------------------------------------------------------------------------------------
