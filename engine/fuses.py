@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from engine.foresight import Foresight, foresee
 from engine.live import Live
-from engine.paths import MAX_NAME_BYTES
+from engine.paths import clean_name
 from engine.walk import Index
 
 MIN_SUPPORT = 30
@@ -42,7 +42,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     Attributes
     ----------
     agent : str or None
-        Whose runs it is asked about; None is everybody's.
+        Whose runs it is asked about, cleaned as names of agents are; None is everybody's.
     min_success_odds : float
         In (0, 1]: the fuse fires where the upper bound of the interval is below.
     action : {"stop", "warn"}
@@ -54,12 +54,16 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         In shadow its firings are written down, and nothing is stopped.
     """
 
-    agent: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_BYTES)] | None = None
+    agent: Annotated[str, Meta(pattern=r"\S")] | None = None
     min_success_odds: Annotated[float, Meta(gt=0, le=1)]
     action: Literal["stop", "warn"]
     foresight_min_support: Annotated[int, Meta(ge=1, le=_LARGEST)] = MIN_SUPPORT
     foresight_after_steps: Annotated[int, Meta(ge=0, le=_LARGEST)] = AFTER_STEPS
     mode: Mode = "enforce"
+
+    def __post_init__(self) -> None:
+        if self.agent is not None:
+            msgspec.structs.force_setattr(self, "agent", clean_name(self.agent))
 
 
 class Policy(Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):

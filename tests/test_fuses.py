@@ -13,7 +13,8 @@ from engine.foresight import Foresight, foresee
 from engine.fuses import QUIET, Asked, Fired, Policy, ask
 from engine.live import Live, so_far
 from engine.maps import BehaviourMap, build
-from engine.runs import Cohort
+from engine.runs import Cohort, assemble
+from engine.spans import Span
 from engine.statistics import wilson_one
 from engine.verdicts import Verdict, judge, judge_next
 from engine.walk import Index
@@ -95,6 +96,7 @@ HIGH = wilson_one(5, 50)[1]
         pytest.param({"min_success_odds": HIGH}, False, id="the bound is not below the odds"),
         pytest.param({"min_success_odds": HIGH + 1e-9}, True, id="just below"),
         pytest.param({"agent": "support-agent"}, True, id="its own agent"),
+        pytest.param({"agent": " support-agent\n"}, True, id="its own agent, as it was sent"),
         pytest.param({"agent": "Support-agent"}, False, id="another agent"),
     ],
 )
@@ -199,6 +201,7 @@ def test_a_run_without_a_step_stands_where_all_began() -> None:
         ("action", "allow"),
         ("mode", "off"),
         ("agent", ""),
+        ("agent", " \t"),
         ("foresight_min_support", 0),
         ("foresight_min_support", 2**63),
         ("foresight_after_steps", -1),
@@ -210,6 +213,12 @@ def test_a_policy_out_of_range_is_refused_by_the_field(field: str, value: object
     assert msgspec.convert(good, Policy) == policy("a", min_success_odds=1.0, action="warn")
     with pytest.raises(msgspec.ValidationError, match=field):
         msgspec.convert(good | {field: value}, Policy)
+
+
+def test_a_policy_is_of_the_agent_that_spans_of_that_name_are_of() -> None:
+    for name in ("é" * 160, "help\ndesk", " desk "):
+        agent = assemble("r", [Span("t", "s", "x", 0, attributes={"forkmap.agent": name})]).agent
+        assert policy(agent=name).agent == agent
 
 
 # --- any cohort: the verdict is the verdict --------------------------------------------------

@@ -138,7 +138,7 @@ def test_without_a_map_or_a_run_the_call_is_allowed(programs: Programs) -> None:
         ({"run_id": ""}, "run_id: expected `str` of length >= 1."),
         ({"run_id": 7}, "run_id: expected `str`, got `int`."),
         ({"run_id": "r", "next_step": ["tool:x"]}, "next_step: expected `str | null`, got `array`."),
-        ({"run_id": "r", "step": "tool:x"}, "step: no such field."),
+        ({"run_id": "r", "step": "tool:x"}, "step: no such field among run_id, next_step."),
     ],
 )
 def test_a_question_that_is_none_is_refused_by_its_field(
@@ -167,6 +167,17 @@ def test_a_policy_is_written_read_and_removed_by_its_name(programs: Programs) ->
         assert (gone.status_code, gone.json["detail"]) == (404, "There is no policy 'odds'.")
 
 
+def test_a_policy_is_shown_with_the_name_that_its_agent_has(programs: Programs) -> None:
+    sent, kept = (
+        {**WHOLE, "agent": " help\ndesk" + "é" * 200},
+        {**WHOLE, "agent": "help\ufffddesk" + "é" * 74},
+    )
+    assert programs.ask("PUT", "policies/odds", json=sent).json == {"name": "odds", **kept}
+    assert programs.ask("GET", "policies").json == {"policies": [{"name": "odds", **kept}]}
+    sent_anew = {"policies": [{"name": "odds", **sent}]}
+    assert programs.ask("PUT", "policies", json=sent_anew).json == {"policies": [{"name": "odds", **kept}]}
+
+
 def test_all_policies_are_written_read_and_removed_at_once(programs: Programs) -> None:
     policies = [{"name": "b", **ODDS}, {"name": "a", **ODDS}]
     whole = {"policies": [{"name": "a", **WHOLE}, {"name": "b", **WHOLE}]}
@@ -181,10 +192,20 @@ def test_all_policies_are_written_read_and_removed_at_once(programs: Programs) -
     ("path", "body", "detail"),
     [
         ("policies/odds", {**ODDS, "min_success_odds": 0}, "min_success_odds: expected `float` > 0.0."),
-        ("policies/odds", {**ODDS, "action": "allow"}, "action: invalid enum value 'allow'."),
-        ("policies/odds", {**ODDS, "name": "odds"}, "name: no such field."),
+        ("policies/odds", {**ODDS, "action": "allow"}, "action: 'allow' is none of stop, warn."),
+        ("policies/odds", {**ODDS, "name": "odds"}, "name: no such field among agent, "),
         ("policies/a%20b", ODDS, "name: expected `str` matching regex "),
         ("policies", {"policies": [{"name": "a", **ODDS}] * 2}, "policies: two are called a."),
+        (
+            "policies",
+            {"policies": [{"name": "a", **ODDS, "mode": "halt"}]},
+            "policies[0].mode: 'halt' is none of enforce, shadow.",
+        ),
+        (
+            "policies",
+            {"policies": [{"name": "a", **ODDS, "odds": 1}]},
+            "policies[0].odds: no such field among agent, ",
+        ),
         ("policies", {"policies": [{"name": "a"}]}, "policies[0].min_success_odds: missing."),
         (
             "policies",

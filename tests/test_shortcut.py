@@ -79,7 +79,7 @@ def test_both_ways_say_the_same(ways: Ways, run_id: str, next_step: str | None) 
         (b'{"run_id": "r", "more": 1}', "ingest", 400),
         (b'{"run_id": "\xff"}', "ingest", 400),
         (b'{"run_id": "r", "next_step": ' + b"[" * 5000, "ingest", 400),
-        (b'{"run_id": "' + b"r" * 20_000 + b'"}', "ingest", 400),
+        (b'{"run_id": "' + b"r" * 20_000 + b'", "more": 1}', "ingest", 400),
         (b'{"run_id": "r"}', "read", 403),
         (b'{"run_id": "r"}', "fmk_000000000000_wrong", 401),
         (b'{"run_id": "r"}', "", 401),

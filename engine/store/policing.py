@@ -82,14 +82,13 @@ def set_policy(db: sqlite3.Connection, tenant: int, policy: Policy) -> bool:
     (count,) = db.execute("SELECT count(*) FROM policies WHERE tenant = ?", (tenant,)).fetchone()
     if count >= MAX_POLICIES:
         raise InputError(f"There are {MAX_POLICIES} policies already, and there may be no more.")
-    agent = policy.agent and plain(policy.agent)
     db.execute(
         "INSERT INTO policies (tenant, name, agent, min_success_odds, action, min_support, after_steps, mode)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             tenant,
             policy.name,
-            agent,
+            policy.agent,
             policy.min_success_odds,
             policy.action,
             policy.foresight_min_support,
