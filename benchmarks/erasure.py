@@ -54,7 +54,7 @@ class Writer(threading.Thread):
 
 def erased(store: Store, *selections: Selection) -> tuple[list[float], list[int], float]:
     """Seconds and runs of each erasure, and the longest wait of whoever wrote meanwhile."""
-    erasing = Erasing(store, lambda shared: None, time.time_ns)
+    erasing = Erasing(store, lambda tenant, shared: None, time.time_ns)
     writer = Writer(store)
     writer.start()
     taken_s, runs = [], []

@@ -15,12 +15,11 @@ from time import monotonic
 from typing import Any, Final, TypeVar
 
 from flask_caching.backends import FileSystemCache, RedisCache, SimpleCache
-from flask_caching.backends.base import BaseCache
 
 from dashboard.cache_place import MEMORY, REDIS, bare
 from engine.errors import CacheError, ForkmapError, StoreError
 from engine.metering import UNMETERED, Meter
-from engine.shelf import Cache
+from engine.shelf import Cache, Void
 from engine.store import Store
 
 KEPT_S: Final = 24 * 3600
@@ -59,21 +58,52 @@ class Bounded(SimpleCache):
     def _over_threshold(self) -> bool:
         return sum(len(value) for _, value in self._cache.values()) > MEMORY_BYTES
 
+    def clear_void(self, void: Void) -> None:
+        """Forget the keys that are void."""
+        for key in [*self._cache]:
+            if void(_part(key)):
+                self._cache.pop(key, None)
+
 
 class Files(FileSystemCache):
-    """A folder that is made anew when it was deleted under a server."""
+    """A folder that is made anew when it was deleted under a server.
+
+    A file's name begins as its key does, before the first colon.
+    """
 
     def set(self, key: str, value: Any, *args: Any, **kwargs: Any) -> bool:
         """Keep a value under a key; whether it could be."""
         Path(self._path).mkdir(mode=0o700, parents=True, exist_ok=True)
         return bool(super().set(key, value, *args, **kwargs))
 
+    def clear_void(self, void: Void) -> None:
+        """Forget the keys that are void, and what a process left that was killed while it wrote."""
+        with suppress(FileNotFoundError):
+            for file in Path(self._path).iterdir():
+                if void(file.name.partition(".")[0]):
+                    file.unlink(missing_ok=True)
+            self._update_count(value=len([*self._list_dir()]))
+
+    def _get_filename(self, key: str) -> str:
+        return str(Path(self._path) / f"{_part(key)}.{blake2b(key.encode(), digest_size=16).hexdigest()}")
+
+
+class Redis(RedisCache):
+    """A part of a Redis: the keys with a prefix."""
+
+    def clear_void(self, void: Void) -> None:
+        """Forget the keys that are void."""
+        prefix = self._get_prefix()
+        for key in self._write_client.scan_iter(f"{prefix}*", count=1_000):
+            if void(_part(key.decode(errors="replace").removeprefix(prefix))):
+                self._write_client.unlink(key)
+
 
 class Backed:
     """The engine's cache over one of Flask-Caching's."""
 
-    def __init__(self, backend: BaseCache, clear: Callable[[], object] | None = None) -> None:
-        self._backend, self._clear = backend, clear or backend.clear
+    def __init__(self, backend: Bounded | Files | Redis) -> None:
+        self._backend = backend
 
     def get(self, key: str) -> bytes | None:
         """The bytes under a key, or None."""
@@ -89,13 +119,13 @@ class Backed:
         """Forget a key."""
         self._backend.delete(key)
 
-    def clear(self) -> None:
-        """Forget every key."""
-        self._clear()
+    def clear(self, void: Void) -> None:
+        """Forget the keys that are void."""
+        self._backend.clear_void(void)
 
-    def clear_own(self) -> None:
-        """Forget every key."""
-        self.clear()
+    def clear_own(self, void: Void) -> None:
+        """Forget the keys that are void."""
+        self.clear(void)
 
 
 class Sheltered:
@@ -112,9 +142,20 @@ class Sheltered:
         self._is_away, self._again_s = False, 0.0
 
     def get(self, key: str) -> bytes | None:
-        """The bytes under a key, shared or kept here meanwhile."""
-        found = self._asked(lambda: self._shared.get(key), None)
-        return self._own.get(key) if found is None else found
+        """The bytes under a key, shared or kept here meanwhile.
+
+        Raises
+        ------
+        CacheError
+            None are kept here, and what is shared cannot be asked.
+        """
+        answers: list[bytes | None] = self._asked(lambda: [self._shared.get(key)], [])
+        found = answers[0] if answers else None
+        if found is None:
+            found = self._own.get(key)
+        if found is None and not answers:
+            raise CacheError(f"{self._said} does not answer")
+        return found
 
     def set(self, key: str, value: bytes) -> None:
         """Share bytes under a key, or keep them here."""
@@ -128,17 +169,17 @@ class Sheltered:
         self._own.delete(key)
         self._asked(lambda: self._shared.delete(key), None)
 
-    def clear(self) -> None:
-        """Forget every key; raises CacheError if the shared cache does not answer."""
-        self._own.clear()
+    def clear(self, void: Void) -> None:
+        """Forget the keys that are void; raises CacheError if the shared cache does not answer."""
+        self._own.clear(void)
         try:
-            self._shared.clear()
+            self._shared.clear(void)
         except Exception as error:
             raise CacheError(f"what {self._said} holds could not be deleted: {error}") from error
 
-    def clear_own(self) -> None:
-        """Forget what is kept here."""
-        self._own.clear()
+    def clear_own(self, void: Void) -> None:
+        """Forget the keys that are void of what is kept here."""
+        self._own.clear(void)
 
     def _kept(self, key: str, value: bytes) -> bool:
         self._shared.set(key, value)
@@ -175,34 +216,26 @@ def _files(folder: Path) -> Backed:
         files = Files(str(folder), threshold=FILES, default_timeout=KEPT_S)
     except OSError as error:
         raise ForkmapError(f"maps cannot be kept in {folder}: {error.strerror}") from error
-
-    def clear() -> None:
-        with suppress(FileNotFoundError):
-            for file in folder.iterdir():  # What a process left that was killed while it wrote, too.
-                file.unlink(missing_ok=True)
-
-    return Backed(files, clear)
+    return Backed(files)
 
 
 def _redis(url: str, name: str) -> Backed:
     try:
-        from redis import Redis
+        import redis
         from redis.backoff import NoBackoff
         from redis.retry import Retry
     except ImportError as error:
         raise ForkmapError("maps kept in Redis need its client: pip install 'forkmap[redis]'") from error
     times_s = {"socket_timeout": ANSWER_S, "socket_connect_timeout": ANSWER_S}
     try:
-        client = Redis.from_url(url, **times_s, retry=Retry(NoBackoff(), 0))
+        client = redis.Redis.from_url(url, **times_s, retry=Retry(NoBackoff(), 0))
     except ValueError as error:
         raise ForkmapError(f"{bare(url)} is no address of a Redis: {error}") from error
-    prefix = f"{name}:"
+    return Backed(Redis(client, default_timeout=KEPT_S, key_prefix=f"{name}:"))
 
-    def clear() -> None:
-        for key in client.scan_iter(f"{prefix}*", count=1_000):
-            client.unlink(key)
 
-    return Backed(RedisCache(client, default_timeout=KEPT_S, key_prefix=prefix), clear)
+def _part(key: str) -> str:
+    return key.partition(":")[0]
 
 
 def _name(store: Store) -> str:

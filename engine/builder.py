@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any, Final
 
 from engine.builds import FAILURE_S, Builds
 from engine.calibration import Calibration
 from engine.claims import Claim
+from engine.errors import StoreError
 from engine.maps import BehaviourMap
 from engine.metering import UNMETERED, Meter
 from engine.requests import Absent, Answer, Building, Failed, Ready, Request, load
@@ -86,7 +87,7 @@ class Maps:
         self._store, self._now_ns, self._wall_ns = store, now_ns, wall_ns
         self._ttl_ns = int(ttl_s * SECOND_NS)
         self._load, self._claim, self._meter = build, claim, meter
-        self._shelf = Shelf(cache, store.erasures)
+        self._shelf = Shelf(cache, store.erasures, self._ask_again)
         self._builds = Builds(self._build, wall_ns, meter)
 
     def get(self, cohort: Cohort) -> Answer[BehaviourMap]:
@@ -102,7 +103,7 @@ class Maps:
     def recent(self, cohort: Cohort) -> Answer[BehaviourMap]:
         """As :meth:`get`, but what was there within the last second is taken to be so still.
 
-        Nothing is read from the cache then; the count of erasures always is.
+        Nothing is read from the cache then; the tenant's count of erasures always is.
         """
         request = Request("map", cohort)
         return self._answer(request, self._shelf.recent(request))
@@ -129,19 +130,25 @@ class Maps:
         """
         self._shelf.renew(tenant, agent)
 
-    def forget(self, shared: bool = True) -> None:
-        """Delete every value of this store that is held here and, if ``shared``, that is cached by whomever.
+    def forget(self, tenant: str, shared: bool = True) -> None:
+        """Delete what was built of a tenant before its latest erasure and is held here.
+
+        If ``shared``, what is cached by whomever, too. What was in use is built again at once.
 
         Raises
         ------
         CacheError
             The cache does not answer: some may still be there.
         """
-        self._shelf.forget(shared)
+        self._shelf.forget(tenant, shared)
 
     def close(self) -> None:
         """Stop after the builds that are running; later questions build nothing."""
         self._builds.close()
+
+    def _ask_again(self, requests: list[Request]) -> None:
+        for request in requests:
+            self._builds.ask(request)
 
     def _answer(self, request: Request, held: Held | None) -> Answer[Any]:
         self._meter.count("cache", label="miss" if held is None else "hit")
@@ -159,20 +166,27 @@ class Maps:
         return held is not None and self._is_fresh(held)
 
     def _build(self, request: Request) -> bool:
-        """Build a request unless it is there, fresh; False while other processes have the claim."""
+        """Build a request unless it is there, fresh.
+
+        False while other processes have the claim, or if something was erased meanwhile: then once more.
+        """
         place = self._shelf.place(request)
         if self._is_at(place):
             return True
         with self._claim(place.key) as mine:
-            if mine:
-                place = self._shelf.place(request)
-                if not self._is_at(place):
-                    self._make(place)
-        return mine
+            if not mine:
+                return False
+            place = self._shelf.place(request)
+            return self._is_at(place) or self._make(place)
 
-    def _make(self, place: Place) -> None:
-        built_ns, begun_s = self._wall_ns(), time.perf_counter()
+    def _make(self, place: Place) -> bool:
+        begun_s = time.perf_counter()
+        with suppress(StoreError):  # Then it is built of what is settled.
+            self._store.settle(place.request.cohort.tenant)  # Nobody waits in this thread, as readers do.
+        built_ns = self._wall_ns()
         value = self._load(place.request, self._store, self._now_ns())
-        self._shelf.put(place, value, built_ns)
-        self._meter.time("build_seconds", time.perf_counter() - begun_s)
-        self._meter.count("builds", label="ready")
+        is_kept = self._shelf.put(place, value, built_ns)
+        if is_kept:
+            self._meter.time("build_seconds", time.perf_counter() - begun_s)
+            self._meter.count("builds", label="ready")
+        return is_kept

@@ -1,6 +1,6 @@
 """Forgetting what somebody asks to be forgotten, in the store and in what was made of it.
 
-A map that was built before is of no use from the moment an erasure is written down: the store's
+A map that was built before is of no use from the moment an erasure is written down: its tenant's
 count of erasures is part of the key of every map. Then the store is emptied of it, and then its
 bytes go from the cache and from the log, which is tried again until it is done.
 """
@@ -39,8 +39,9 @@ class Erasing:
     Parameters
     ----------
     forget : callable
-        Deletes what this process keeps in memory of what was built of the store, and with True also
-        what several processes share; raises CacheError while that cannot be done.
+        ``(tenant, shared)``: deletes what this process keeps in memory of what was built of a tenant before
+        its latest erasure, and with True also what several processes share; raises CacheError while that
+        cannot be done.
     now_ns : callable
         The wall clock, for receipts.
     """
@@ -48,12 +49,12 @@ class Erasing:
     def __init__(
         self,
         store: Store,
-        forget: Callable[[bool], None],
+        forget: Callable[[str, bool], None],
         now_ns: Callable[[], int],
         meter: Meter = UNMETERED,
     ) -> None:
         self._store, self._forget, self._now_ns, self._meter = store, forget, now_ns, meter
-        self._tidied = store.tidied()
+        self._tidied = {tenant: tidied for tenant, (_, tidied) in store.tidied().items()}
 
     def erase(self, tenant: str, selection: Selection, asked_by: str = "", wait_s: float = WAIT_S) -> Receipt:
         """Erase something; the receipt has no ``done_ns`` if that takes longer than one waits.
@@ -92,20 +93,27 @@ class Erasing:
         return LOOK_S
 
     def tidy(self) -> None:
-        """Delete what was cached before the latest erasure, and empty the store's log, if not done yet."""
-        count = self._store.erasures()
-        if count == self._tidied:
-            return
-        is_first = self._store.tidied() != count
+        """Delete what was cached before the latest erasures, and empty the store's log, if not done yet."""
+        failed = None
+        for tenant, (count, tidied) in self._store.tidied().items():
+            if self._tidied.get(tenant) != count:
+                try:
+                    self._tidy(tenant, count, is_first=tidied != count)
+                except ForkmapError as error:  # The others wait for no tenant.
+                    failed = error
+        if failed:
+            raise failed
+
+    def _tidy(self, tenant: str, count: int, is_first: bool) -> None:
         for table in _TEXTS:
             table.cache_clear()
         is_cut = not is_first or self._store.cut_log()  # The cache may be away for long.
-        self._forget(is_first)
+        self._forget(tenant, is_first)
         if not is_cut:
             raise BusyStoreError("the log of the store is still read from")
         if is_first:
-            self._store.set_tidied(count)
-        self._tidied = count
+            self._store.set_tidied(tenant, count)
+        self._tidied[tenant] = count
 
 
 def nothing_held(tenant: str, selection: Selection, asked_by: str) -> Receipt:

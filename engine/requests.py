@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from engine import queries
@@ -13,8 +15,9 @@ from engine.queries import BOUNDS, Bounds
 from engine.runs import Cohort
 from engine.store import Store
 
-LAYOUT: Final = 2
+LAYOUT: Final = 3
 """Part of every key: counts up when a cached value changes shape."""
+_PART = re.compile(r"[0-9a-f]{16}-[0-9]+")
 
 T = TypeVar("T")
 What: TypeAlias = Literal["map", "calibration"]
@@ -30,11 +33,36 @@ class Request(NamedTuple):
         """The text it is cached under: the default window stays a symbol.
 
         >>> Request("map", Cohort("default", "support-agent")).key(0)
-        'forkmap:2:0:["map", "default", "support-agent", null, null, "all"]'
+        'fe98b07b1ba6b3a2-0:3:["map", "default", "support-agent", null, null, "all"]'
         """
         cohort = self.cohort
         parts = [self.what, cohort.tenant, cohort.agent, *cohort.window, cohort.view]
-        return f"forkmap:{LAYOUT}:{erasures}:{json.dumps(parts)}"
+        return f"{_part(cohort.tenant, erasures)}:{LAYOUT}:{json.dumps(parts)}"
+
+
+def is_void(part: str, tenant: str, erasures: int) -> bool:
+    """Whether what is cached is of no use since a tenant's latest erasure.
+
+    Parameters
+    ----------
+    part : str
+        What stands before the first colon of its key, if it ever had one of ours.
+
+    Examples
+    --------
+    >>> is_void("fe98b07b1ba6b3a2-0", "default", 1), is_void("fe98b07b1ba6b3a2-0", "default", 0)
+    (True, False)
+    >>> is_void("fe98b07b1ba6b3a2-0", "another", 1), is_void("of another version", "another", 1)
+    (False, True)
+    """
+    if not _PART.fullmatch(part):
+        return True
+    mine = _part(tenant, erasures)
+    return part != mine and part[:16] == mine[:16]
+
+
+def _part(tenant: str, erasures: int) -> str:
+    return f"{blake2b(tenant.encode(errors='replace'), digest_size=8).hexdigest()}-{erasures}"
 
 
 class Ready(NamedTuple, Generic[T]):

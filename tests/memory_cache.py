@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from engine.shelf import Void
+
 
 class DictCache(dict[str, bytes]):
     """A cache of one process; it is never short of room."""
@@ -12,5 +14,9 @@ class DictCache(dict[str, bytes]):
     def delete(self, key: str) -> None:
         self.pop(key, None)
 
-    def clear_own(self) -> None:
-        self.clear()
+    def clear(self, void: Void = lambda part: True) -> None:
+        for key in [key for key in self if void(key.partition(":")[0])]:
+            del self[key]
+
+    def clear_own(self, void: Void) -> None:
+        self.clear(void)

@@ -231,7 +231,7 @@ class MemoryStore:
     def expire(self, tenant: str, before_ns: int, limit: int) -> Expired:
         raise NotImplementedError
 
-    def erasures(self) -> int:
+    def erasures(self, tenant: str) -> int:
         return 0
 
     def begin_erasure(self, tenant: str, selection: Selection, asked_by: str, now_ns: int) -> str:
@@ -254,10 +254,10 @@ class MemoryStore:
     def cut_log(self) -> bool:
         return True
 
-    def tidied(self) -> int:
-        return 0
+    def tidied(self) -> dict[str, tuple[int, int]]:
+        return {}
 
-    def set_tidied(self, count: int) -> None:
+    def set_tidied(self, tenant: str, count: int) -> None:
         raise NotImplementedError
 
     def vacuum(self, now_ns: int) -> None:

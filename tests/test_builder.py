@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from math import inf
 from typing import Any
 
 import pytest
 
 from engine import builds, shelf
 from engine.builder import Absent, Building, Failed, Maps, Ready, Request
-from engine.errors import UnknownAgentError
+from engine.errors import CacheError, UnknownAgentError, UnwritableStoreError
 from engine.metering import NoMeter
 from engine.runs import SECOND_NS, Cohort, Window
 from engine.store import Store
@@ -30,8 +31,8 @@ class Erasing(MemoryStore):
 
     count = 0
 
-    def erasures(self) -> int:
-        return self.count
+    def erasures(self, tenant: str) -> int:
+        return self.count if tenant == "default" else 0
 
 
 class Clock:
@@ -260,16 +261,89 @@ def test_an_erasure_forgets_every_value_and_deletes_the_old_entries(
     maps = Maps(store, cache, lambda: 7, wall_ns=clock, build=workshop)
     until(lambda: maps.get(AGENT), Ready)
     old = set(cache)
+    theirs = AGENT._replace(tenant="acme")
+    kept = until(lambda: maps.get(theirs), Ready)
     store.count = 1
-    assert maps.get(AGENT) == Absent()
+    assert maps.get(AGENT) == Building(), "what was in use is requested at once"
     until(lambda: maps.get(AGENT), Ready)
-    assert len(cache) == 2 and not old & set(cache)
+    assert len(cache) == 4 and not old & set(cache)
+    maps.forget("default")
+    assert len(cache) == 4, "what was built since stays"
+    assert maps.get(theirs) == kept
+    assert [request.cohort for request in workshop.started] == [AGENT, theirs, AGENT]
     maps.close()
 
 
+def test_what_was_in_use_is_built_again_though_nobody_asks(workshop: Workshop, cache: DictCache) -> None:
+    store = Erasing()
+    workshop.gate.set()
+    maps = Maps(store, cache, lambda: 7, build=workshop)
+    until(lambda: maps.get(AGENT), Ready)
+    store.count = 2
+    maps.forget("default", shared=False)
+    until(lambda: True if len(workshop.started) == 2 and not maps._builds._wanted else None, bool)
+    assert isinstance(maps.get(AGENT), Ready)
+    maps.close()
+
+
+def test_what_is_erased_while_it_is_built_is_built_once_more(workshop: Workshop, cache: DictCache) -> None:
+    store = Erasing()
+    maps = Maps(store, cache, lambda: 7, build=workshop)
+    maps.get(AGENT)
+    until(lambda: True if workshop.started else None, bool)
+    store.count = 1
+    workshop.gate.set()
+    until(lambda: True if len(workshop.started) == 2 and not maps._builds._wanted else None, bool)
+    assert isinstance(maps.get(AGENT), Ready)
+    maps.close()
+
+
+class Away(DictCache):
+    """A cache that cannot be asked when told."""
+
+    is_away = False
+
+    def get(self, key: str) -> bytes | None:  # type: ignore[override]
+        if self.is_away:
+            raise CacheError("it does not answer")
+        return super().get(key)
+
+
+def test_while_the_cache_cannot_be_asked_what_is_in_memory_is_trusted_unless_something_was_erased(
+    workshop: Workshop, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelf, "TRUSTED_S", 0.0)
+    store, cache = Erasing(), Away()
+    workshop.gate.set()
+    maps = Maps(store, cache, lambda: 7, wall_ns=clock, build=workshop)
+    ready = until(lambda: maps.recent(AGENT), Ready)
+    cache.is_away = True
+    assert [maps.recent(AGENT), maps.get(AGENT)] == [ready, ready]
+    store.count = 1
+    assert maps.recent(AGENT) != ready
+    maps.close()
+
+
+def test_a_map_is_built_of_all_that_was_touched_when_it_began(cache: DictCache) -> None:
+    done: list[object] = []
+
+    class Settling(MemoryStore):
+        def settle(self, tenant: str, limit_s: float = inf) -> set[str]:
+            done.append((tenant, limit_s))
+            if tenant == "full":
+                raise UnwritableStoreError("no room")
+            return set()
+
+    maps = Maps(Settling(), cache, lambda: 7, build=lambda request, store, now_ns: done.append("built"))
+    for tenant in ("default", "full"):
+        until(partial(maps.get, AGENT._replace(tenant=tenant)), Ready)
+    maps.close()
+    assert done == [("default", inf), "built", ("full", inf), "built"]
+
+
 def test_who_counted_erasures_before_the_latest_keeps_nothing_in_memory(cache: DictCache) -> None:
-    counts = [0, 0, 1, 0]
-    kept = shelf.Shelf(cache, lambda: counts.pop(0) if len(counts) > 1 else counts[0])
+    counts = [0, 1, 0]
+    kept = shelf.Shelf(cache, lambda tenant: counts.pop(0) if len(counts) > 1 else counts[0])
     early, later, late = (kept.place(Request("map", AGENT)) for _ in range(3))
     assert (early.erasures, later.erasures, late.erasures) == (0, 1, 0)
     cache.set(late.key, (7).to_bytes(8, "big"))
@@ -393,8 +467,12 @@ def test_what_is_forgotten_is_gone_from_the_cache_whoever_built_it(
 ) -> None:
     workshop.gate.set()
     until(lambda: maps.get(AGENT), Ready)
-    other = Maps(STORE, cache, lambda: 7)
-    other.forget()
+    store = Erasing()
+    store.count = 1
+    other = Maps(store, cache, lambda: 7)
+    other.forget("acme")
+    assert len(cache) == 2
+    other.forget("default")
     assert cache == {}
     assert maps.get(AGENT) == Absent()
     other.close()

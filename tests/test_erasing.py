@@ -205,7 +205,7 @@ def test_what_is_not_there_is_unknown_and_nothing_is_written_down(
     for tenant in ("default", "acme"):
         with pytest.raises(UnknownRunError, match=r"Nothing of the .* that was named is in the store"):
             store.begin_erasure(tenant, selection, "ann", NOW)
-    assert (rows(store), store.erasures(), store.receipts("default")) == (before, 0, [])
+    assert (rows(store), store.erasures("default"), store.receipts("default")) == (before, 0, [])
 
 
 def test_what_another_tenant_holds_is_unknown_and_stays(store: SQLiteStore) -> None:
@@ -463,9 +463,9 @@ def test_until_it_is_written_down_nothing_happens_and_from_then_on_it_will(store
     before = rows(store)
     erasure_id = store.begin_erasure("default", ByTicket("T-1"), "ann", NOW)
     assert rows(store) == before
-    assert (store.begun_erasures(), store.erasures()) == ([("default", erasure_id)], 1)
+    assert (store.begun_erasures(), store.erasures("default")) == ([("default", erasure_id)], 1)
     assert store.begin_erasure("default", ByTicket("T-1"), "bob", NOW) == erasure_id
-    assert store.erasures() == 1
+    assert store.erasures("default") == 1
 
 
 def test_asking_again_while_the_last_of_it_goes_finds_the_same_erasure(store: SQLiteStore) -> None:
@@ -508,7 +508,7 @@ class Forgetting:
     def __init__(self, failures: int = 0) -> None:
         self.failures, self.times = failures, 0
 
-    def __call__(self, shared: bool) -> None:
+    def __call__(self, tenant: str, shared: bool) -> None:
         if self.failures:
             self.failures -= 1
             raise CacheError("The cache is away")
@@ -520,7 +520,8 @@ def test_caches_are_emptied_once_it_is_done_and_every_process_empties_its_own(st
     mine, theirs = Forgetting(), Forgetting()
     here, there = (Erasing(store, forget, lambda: NOW) for forget in (mine, theirs))
     assert here.erase("default", ByTicket("T-1")).done_ns == NOW
-    assert (mine.times, store.tidied(), store.erasures()) == (1, 2, 2)
+    assert (mine.times, store.tidied(), store.erasures("default")) == (1, {"default": (2, 2)}, 2)
+    assert store.erasures("acme") == 0
     for _ in range(2):
         here.look()
         there.look()
@@ -533,10 +534,10 @@ def test_a_cache_that_is_away_is_emptied_later_by_whichever_process(store: SQLit
     assert away.erase("default", ByTicket("T-1")).done_ns == NOW
     with pytest.raises(CacheError):
         away.look()
-    assert (store.tidied(), log_bytes(store.path)) == (0, 0)
+    assert (store.tidied(), log_bytes(store.path)) == ({"default": (2, 0)}, 0)
     forget = Forgetting()
     Erasing(store, forget, lambda: NOW).look()
-    assert (forget.times, store.tidied()) == (1, 2)
+    assert (forget.times, store.tidied()) == (1, {"default": (2, 2)})
 
 
 def test_while_a_cache_is_away_it_is_tried_again_as_often_as_a_server_looks(
@@ -547,7 +548,7 @@ def test_while_a_cache_is_away_it_is_tried_again_as_often_as_a_server_looks(
     erase(store, ByTicket("T-1"))
     with Erasing(store, Forgetting(3), lambda: NOW).running():
         until_s = time.monotonic() + 10
-        while store.tidied() != 2:
+        while store.tidied() != {"default": (2, 2)}:
             assert time.monotonic() < until_s
             time.sleep(0.01)
     assert caplog.messages == ["erasing is tried again later: The cache is away"]

@@ -78,6 +78,16 @@ def test_outcomes_told_by_the_id_of_a_trace_count_however_it_was_spelt(old: Path
     store.close()
 
 
+def test_erasures_that_were_counted_together_count_for_every_tenant(old: Path) -> None:
+    with sqlite3.connect(old) as db:
+        db.execute("INSERT INTO meta VALUES ('erasures', 4), ('tidied', 2)")
+    db.close()
+    store = open_store(old)
+    assert store.tidied() == {"default": (4, 2), "acme": (4, 2)}
+    assert (store.erasures("acme"), store.erasures("nobody")) == (4, 0)
+    store.close()
+
+
 def test_coming_forward_twice_changes_nothing(old: Path) -> None:
     open_store(old).close()
     db = sqlite3.connect(old)

@@ -131,6 +131,7 @@ WRITES: dict[str, Ask] = {
     "set_policies": lambda store, tenant: store.set_policies(tenant, []),
     "remove_policy": lambda store, tenant: store.remove_policy(tenant, planted("ours")),
     "add_firings": lambda store, tenant: store.add_firings(tenant, [firing_of("ours")]),
+    "set_tidied": lambda store, tenant: store.set_tidied(tenant, 1),
     "begin_erasure": lambda store, tenant: store.begin_erasure(tenant, ByRun("run-1"), "", NOW),
     "go_on_erasing": lambda store, tenant: [
         [*store.go_on_erasing(tenant, each, lambda: NOW)] for each in erasures(store)
@@ -152,7 +153,6 @@ OF_NOBODY = {
     "begun_erasures",
     "cut_log",
     "tidied",
-    "set_tidied",
     "vacuum",
     "change",
     "changes",

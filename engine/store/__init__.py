@@ -410,8 +410,11 @@ class Store(Protocol):
     def tally(self, tenant: str, now_ns: int, wanted: Lines = EVERY_LINE) -> list[Tally]:
         """How the runs ended that fuses fired in, by policy: of the whole ledger, or a part of it."""
 
-    def erasures(self) -> int:
-        """How often something was begun or ended to be erased: what was built under another count is void."""
+    def erasures(self, tenant: str) -> int:
+        """How often something of a tenant's was begun or ended to be erased.
+
+        What was built of it under another count is void.
+        """
 
     def begin_erasure(self, tenant: str, selection: Selection, asked_by: str, now_ns: int) -> str:
         """Write down that something is to be forgotten; from then on it will be. The id of the erasure.
@@ -444,11 +447,14 @@ class Store(Protocol):
     def cut_log(self) -> bool:
         """Empty the log that may still hold what was removed; False if somebody was reading from it."""
 
-    def tidied(self) -> int:
-        """The count of erasures up to which nothing is left of them in caches and the log."""
+    def tidied(self) -> dict[str, tuple[int, int]]:
+        """Of every tenant that anything was erased of: its count of erasures, and the one tidied up to.
 
-    def set_tidied(self, count: int) -> None:
-        """Note that nothing is left in caches and the log of erasures up to this count."""
+        Of those up to the latter nothing is left in caches and the log.
+        """
+
+    def set_tidied(self, tenant: str, count: int) -> None:
+        """Note that nothing is left in caches and the log of a tenant's erasures up to this count."""
 
     def vacuum(self, now_ns: int) -> None:
         """Write the whole file anew, small and without what was removed; others cannot write meanwhile.

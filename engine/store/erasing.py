@@ -44,8 +44,7 @@ AND (asked_ns, erasure_id) < (
 _COUNT = """
 UPDATE erasures SET runs = runs + ?, traces = traces + ?, outcomes = outcomes + ?, firings = firings + ?
 WHERE erasure_id = ?"""
-_BUMP = """
-INSERT INTO meta VALUES ('erasures', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1"""
+_BUMP = "UPDATE tenants SET erasures = erasures + 1 WHERE no = ?"
 _IDLE_AGENTS = """
 DELETE FROM agents WHERE tenant = ? AND NOT EXISTS (SELECT 1 FROM runs WHERE agent = agents.no)"""
 _STILL = "SELECT no FROM runs WHERE no = ? AND run_id = ? AND tenant = ?"
@@ -75,8 +74,25 @@ def begin(db: sqlite3.Connection, tenant: int, selection: Selection, asked_by: s
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
         (erasure_id, tenant, selection.what, selector, digest, plain(asked_by), bounded(now_ns)),
     )
-    db.execute(_BUMP)
+    db.execute(_BUMP, (tenant,))
     return erasure_id
+
+
+def count(db: sqlite3.Connection, tenant: str) -> int:
+    """How often something of a tenant's was begun or ended to be erased."""
+    row = db.execute("SELECT erasures FROM tenants WHERE name = ?", (plain(tenant),)).fetchone()
+    return row[0] if row else 0
+
+
+def counts(db: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+    """The counts of all tenants that anything was erased of, and up to which count nothing is left."""
+    rows = db.execute("SELECT name, erasures, tidied FROM tenants WHERE erasures > 0 ORDER BY no")
+    return {name: (erasures, tidied) for name, erasures, tidied in rows}
+
+
+def set_tidied(db: sqlite3.Connection, tenant: str, erasures: int) -> None:
+    """Note up to which count nothing is left of a tenant's erasures."""
+    db.execute("UPDATE tenants SET tidied = ? WHERE name = ?", (erasures, plain(tenant)))
 
 
 def asked(db: sqlite3.Connection, tenant: int | None, selection: Selection) -> str | None:
@@ -151,7 +167,7 @@ def finish(db: sqlite3.Connection, tenant: str, erasure_id: str, now_ns: int, li
     db.execute(_IDLE_AGENTS, (job[0],))
     done = "UPDATE erasures SET selector = NULL, done_ns = ? WHERE erasure_id = ?"
     db.execute(done, (bounded(now_ns), erasure_id))
-    db.execute(_BUMP)
+    db.execute(_BUMP, (job[0],))
     return True
 
 

@@ -14,6 +14,8 @@ policies   what fuses ask before a call
 firings    the ledger: every time a fuse fired
 erasures   what was asked to be forgotten, and what became of it; ``selector`` only until it is done
 erased     keyed digests of the ids that an erasure removed, so that their absence can be verified
+tenants    by number; how often something of theirs was begun or ended to be erased, and up to
+           which of these counts caches and log were emptied
 paths      one row a run and view, clustered by cohort and start: a cohort is one range;
            ``names`` and ``path`` lie as :mod:`engine.store.words` joins and parts them
 ========== =============================================================================
@@ -23,7 +25,7 @@ from __future__ import annotations
 
 APPLICATION_ID = 0x464F524B
 """``FORK``, at byte 68 of the file."""
-VERSION = 4
+VERSION = 5
 """Schema version, at byte 60 of the file."""
 
 TABLE_NAMES = (
@@ -118,8 +120,18 @@ STEPS_FORWARD = (
         _ERASURES,
         _ERASED,
     ),
+    (
+        "ALTER TABLE tenants ADD COLUMN erasures INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE tenants ADD COLUMN tidied INTEGER NOT NULL DEFAULT 0",
+        "UPDATE tenants SET erasures = value FROM meta WHERE key = 'erasures'",
+        "UPDATE tenants SET tidied = value FROM meta WHERE key = 'tidied'",
+        "DELETE FROM meta WHERE key IN ('erasures', 'tidied')",
+    ),
 )
-"""Statements that make version 2 of version 1, and so on; 3 keeps outcomes under one form of a trace id."""
+"""Statements that make version 2 of version 1, and so on.
+
+3 keeps outcomes under one form of a trace id, 5 counts erasures tenant by tenant.
+"""
 
 TABLES = f"""
 {_RULES};
@@ -137,7 +149,10 @@ TABLES = f"""
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
-CREATE TABLE tenants (no INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE tenants (
+    no INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+    erasures INTEGER NOT NULL DEFAULT 0, tidied INTEGER NOT NULL DEFAULT 0
+) STRICT;
 
 CREATE TABLE agents (
     no INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE (tenant, name)

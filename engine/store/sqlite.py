@@ -320,9 +320,9 @@ class SQLiteStore:
         self._settle_if_possible(tenant)
         return self._read(policing.tally, tenant, now_ns, wanted)
 
-    def erasures(self) -> int:
+    def erasures(self, tenant: str) -> int:
         """See :meth:`engine.store.Store.erasures`."""
-        return self._glance(_number, "erasures") or 0
+        return self._glance(erasing.count, tenant)
 
     def begin_erasure(self, tenant: str, selection: Selection, asked_by: str, now_ns: int) -> str:
         """See :meth:`engine.store.Store.begin_erasure`."""
@@ -369,14 +369,14 @@ class SQLiteStore:
         with self._alone() as db:
             return tidying.cut_log(db)
 
-    def tidied(self) -> int:
+    def tidied(self) -> dict[str, tuple[int, int]]:
         """See :meth:`engine.store.Store.tidied`."""
-        return self._read(_number, "tidied") or 0
+        return self._glance(erasing.counts)
 
-    def set_tidied(self, count: int) -> None:
+    def set_tidied(self, tenant: str, count: int) -> None:
         """See :meth:`engine.store.Store.set_tidied`."""
         with self._writing() as db:
-            tidying.note(db, "tidied", count)
+            erasing.set_tidied(db, tenant, count)
 
     def vacuum(self, now_ns: int) -> None:
         """See :meth:`engine.store.Store.vacuum`."""

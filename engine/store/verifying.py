@@ -22,7 +22,9 @@ from engine.store.selecting import fitted, said
 NAMED = 20
 """Ids that are named because they came back; more are not looked for."""
 
-_TENANT = "SELECT t.no, t.name FROM erasures e JOIN tenants t ON t.no = e.tenant WHERE erasure_id = ?"
+_TENANT = """
+SELECT t.no, t.name, t.erasures = t.tidied FROM erasures e JOIN tenants t ON t.no = e.tenant
+WHERE erasure_id = ?"""
 _PRESENT = """
 SELECT run_id FROM runs WHERE tenant = :no UNION SELECT trace_id FROM traces WHERE tenant = :no
 UNION SELECT run_id FROM sessions WHERE tenant = :no UNION SELECT run_id FROM outcomes WHERE tenant = :no
@@ -69,9 +71,9 @@ def verify(path: Path, erasure_id: str) -> Verified:
         if found is None:
             raise UnknownErasureError(f"No erasure {erasure_id!r} is in the store {path}.")
         back = tuple(islice(_back(db, row[0], found), NAMED))
-        tidied, count, vacuumed_ns = (_number(db, name) for name in ("tidied", "erasures", "vacuumed_ns"))
+        vacuumed_ns = _number(db, "vacuumed_ns")
         is_vacuumed = found.done_ns is not None and vacuumed_ns >= found.done_ns
-        return Verified(found, row[1], back, tidied == count, is_vacuumed)
+        return Verified(found, row[1], back, bool(row[2]), is_vacuumed)
 
 
 def _back(db: sqlite3.Connection, tenant: int, found: Receipt) -> Iterator[str]:
