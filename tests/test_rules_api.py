@@ -80,7 +80,10 @@ def test_rules_are_tried_without_being_set_and_the_map_follows_those_that_are(cl
         ([{"expression": "a -> success\nb", "outcome": "success"}], "rules[0]: "),
         ([{"expression": "# a", "outcome": "success"}], "rules[0]: "),
         ([{"expression": "outcome:success", "outcome": "success"}], "rules[0]: a rule tells the outcome"),
-        ([{"expression": "a", "outcome": "unknown"}], "rules[0].outcome: invalid enum value 'unknown'."),
+        (
+            [{"expression": "a", "outcome": "unknown"}],
+            "rules[0].outcome: 'unknown' is none of abandoned, failure, success.",
+        ),
         ([{"expression": "(" * 10_000, "outcome": "success"}], "rules[0]: "),
         ([FAILS] * (MAX_RULES + 1), "rules: expected `array` of length <= 100."),
     ],

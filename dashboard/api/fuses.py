@@ -151,7 +151,7 @@ def _named(name: str, terms: Terms) -> Policy:
     try:
         return msgspec.convert({"name": name, **msgspec.structs.asdict(terms)}, Policy)
     except msgspec.ValidationError as error:
-        raise InputError(sentence(error)) from None
+        raise InputError(sentence(error, Policy)) from None
 
 
 def _nobody(name: str) -> Response:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 from flask import Flask, Response, request
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, inspect
 
 from engine.errors import InputError
 
@@ -22,6 +22,9 @@ MAX_BODY_BYTES = 1 << 20
 _TOLD = 300
 """Characters of what is wrong that are told: it may quote what was sent."""
 _FIELD = re.compile(r"Object (contains unknown|missing required) field `([^`]*)")
+
+_ENUM = re.compile(r"Invalid enum value (.*)", re.S)
+_PART = re.compile(r"[^.\[\]]+")
 
 T = TypeVar("T")
 
@@ -92,7 +95,7 @@ def query(type_: type[T]) -> T:
     try:
         return msgspec.convert(found, type_, strict=False)
     except msgspec.ValidationError as error:
-        raise InputError(sentence(error)) from None
+        raise InputError(sentence(error, type_)) from None
 
 
 def given(value: T | UnsetType) -> T | None:
@@ -114,28 +117,69 @@ def body(type_: type[T]) -> T:
     try:
         return msgspec.json.decode(request.get_data(cache=False), type=type_)
     except msgspec.ValidationError as error:
-        raise InputError(sentence(error)) from None
+        raise InputError(sentence(error, type_)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"The body is no JSON: {error}.") from None
 
 
-def sentence(error: msgspec.ValidationError) -> str:
-    """What is wrong, beginning with the field.
+def sentence(error: msgspec.ValidationError, type_: Any) -> str:
+    """What is wrong with what was to be of a type, beginning with the field, and what is right there.
 
-    >>> sentence(msgspec.ValidationError("Expected `int` >= 1 - at `$.limit`"))
+    >>> sentence(msgspec.ValidationError("Expected `int` >= 1 - at `$.limit`"), NoQuery)
     'limit: expected `int` >= 1.'
-    >>> sentence(msgspec.ValidationError("Object contains unknown field `size` - at `$[0]`"))
+    >>> sentence(msgspec.ValidationError("Object contains unknown field `size` - at `$[0]`"), list[NoQuery])
     '[0].size: no such field.'
-    >>> sentence(msgspec.ValidationError("Object missing required field `agent`"))
+    >>> sentence(msgspec.ValidationError("Object missing required field `agent`"), NoQuery)
     'agent: missing.'
-    >>> sentence(msgspec.ValidationError("Expected `object`, got `array`"))
+    >>> sentence(msgspec.ValidationError("Expected `object`, got `array`"), NoQuery)
     'The whole: expected `object`, got `array`.'
-    >>> sentence(msgspec.ValidationError(f"Invalid enum value '{'x' * 1000}' - at `$.outcome`"))[:40]
-    "outcome: invalid enum value 'xxxxxxxxxxx"
+    >>> sentence(msgspec.ValidationError("Invalid enum value 'x' - at `$[1]`"), list[Literal["a", "b"]])
+    "[1]: 'x' is none of a, b."
     """
     text, at, place = str(error).rpartition(" - at `")
-    text, place = (text[:_TOLD], place.rstrip("`").lstrip("$").lstrip(".")) if at else (place[:_TOLD], "")
+    text, place = (text, place.rstrip("`").lstrip("$").lstrip(".")) if at else (place, "")
+    right = _right(_kinds(type_, place))
     if found := _FIELD.match(text):
         name = f"{place}.{found[2]}".lstrip(".")
-        return f"{name}: {'missing' if found[1] == 'missing required' else 'no such field'}."
-    return f"{place or 'The whole'}: {text[:1].lower()}{text[1:]}."
+        unknown = f"no such field among {right}" if right else "no such field"
+        return f"{name[:_TOLD]}: {'missing' if found[1] == 'missing required' else unknown}."
+    if right and (found := _ENUM.match(text)):
+        return f"{place}: {found[1][:_TOLD]} is none of {right}."
+    return f"{place or 'The whole'}: {text[:1].lower()}{text[1:_TOLD]}."
+
+
+def _kinds(type_: Any, place: str) -> list[inspect.Type]:
+    """The types that a value at a place inside a type may have."""
+    found = _members(inspect.type_info(type_))
+    for part in _PART.findall(place):
+        found = [each for kind in found for each in _inside(kind, part)]
+    return found
+
+
+def _members(kind: inspect.Type) -> list[inspect.Type]:
+    """A type as it is, of a union each."""
+    if isinstance(kind, inspect.Metadata):
+        return _members(kind.type)
+    return (
+        [each for one in kind.types for each in _members(one)]
+        if isinstance(kind, inspect.UnionType)
+        else [kind]
+    )
+
+
+def _inside(kind: inspect.Type, part: str) -> list[inspect.Type]:
+    """What a list's items or a struct's field of this name may be."""
+    if isinstance(kind, inspect.ListType):
+        return _members(kind.item_type)
+    fields = kind.fields if isinstance(kind, inspect.StructType) else ()
+    return [each for field in fields if field.encode_name == part for each in _members(field.type)]
+
+
+def _right(kinds: Sequence[inspect.Type]) -> str:
+    """The fields of the only struct, or the values of the only enumeration, that there is among types."""
+    structs = [
+        [field.encode_name for field in kind.fields] for kind in kinds if isinstance(kind, inspect.StructType)
+    ]
+    values = [map(str, kind.values) for kind in kinds if isinstance(kind, inspect.LiteralType)]
+    found = [*structs, *values]
+    return ", ".join(found[0]) if len(found) == 1 else ""
