@@ -118,7 +118,7 @@ class Erasing:
 
 def nothing_held(tenant: str, selection: Selection, asked_by: str) -> Receipt:
     """What is answered where nothing is held that could be forgotten."""
-    raise UnknownRunError(f"Nothing of the {selection.what} that was named is held here.")
+    raise UnknownRunError(f"{selection.nothing} is held here.")
 
 
 def end_begun(store: Store, now_ns: Callable[[], int], is_told: Callable[[], bool] = lambda: False) -> None:

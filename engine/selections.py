@@ -22,6 +22,11 @@ class ByRun(msgspec.Struct, frozen=True, tag="run"):
         """What is said of it once it is erased: nothing that tells whose it was."""
         return "run"
 
+    @property
+    def nothing(self) -> str:
+        """How a sentence begins that says there is nothing of it."""
+        return "No run, trace or session of this id"
+
 
 class ByTicket(msgspec.Struct, frozen=True, tag="ticket"):
     """The runs of a ticket.
@@ -36,6 +41,11 @@ class ByTicket(msgspec.Struct, frozen=True, tag="ticket"):
     def what(self) -> str:
         """See :attr:`ByRun.what`."""
         return "ticket"
+
+    @property
+    def nothing(self) -> str:
+        """See :attr:`ByRun.nothing`."""
+        return "No run of this ticket"
 
 
 class ByAttribute(msgspec.Struct, frozen=True, tag="attribute"):
@@ -53,6 +63,11 @@ class ByAttribute(msgspec.Struct, frozen=True, tag="attribute"):
         """See :attr:`ByRun.what`."""
         return f"attribute {self.name}"
 
+    @property
+    def nothing(self) -> str:
+        """See :attr:`ByRun.nothing`."""
+        return f"No run with this value of the attribute {self.name}"
+
 
 class Before(msgspec.Struct, frozen=True, tag="before"):
     """The runs whose last activity is before a moment, and outcomes as old of runs that were never seen.
@@ -68,6 +83,11 @@ class Before(msgspec.Struct, frozen=True, tag="before"):
         """See :attr:`ByRun.what`."""
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=self.time_ns // 1000)
         return f"before {moment.isoformat()}"
+
+    @property
+    def nothing(self) -> str:
+        """See :attr:`ByRun.nothing`."""
+        return f"Nothing from {self.what}"
 
 
 Selection: TypeAlias = ByRun | ByTicket | ByAttribute | Before

@@ -85,10 +85,14 @@ def test_what_is_erased_is_gone_until_it_is_sent_again(command: Command, asked: 
 
 
 def test_what_is_not_there_is_said_to_be_unknown(command: Command) -> None:
-    for asked in (["--run", "nobody"], ["--attribute", "user.id=tw"], ["--ticket", "one"]):
-        code, receipt, said = command("erase", *asked)
-        assert (code, receipt) == (2, None)
-        assert "that was named is in the store" in said
+    for name, value, nothing in (
+        ("run", "nobody", "No run, trace or session of this id"),
+        ("attribute", "user.id=tw", "No run with this value of the attribute user.id"),
+        ("ticket", "one", "No run of this ticket"),
+        ("before", "1999-01-01", "Nothing from before 1999-01-01T00:00:00+00:00"),
+    ):
+        asked = command("erase", f"--{name}", value)
+        assert asked == (2, None, f"forkmap: {nothing} is in the store.\n")
     assert command("doctor", "--erasure", "nothing")[::2] == (
         2,
         f"forkmap: No erasure 'nothing' is in the store {command.path}.\n",

@@ -329,7 +329,7 @@ class SQLiteStore:
         self.settle(tenant)
         asked = selecting.fitted(selection)
         if not self._read(_is_known, tenant, asked):
-            raise UnknownRunError(f"Nothing of the {asked.what} that was named is in the store.")
+            raise UnknownRunError(f"{asked.nothing} is in the store.")
         with self._writing() as db:
             return erasing.begin(db, given_tenant(db, tenant), asked, asked_by, now_ns)
 
