@@ -20,6 +20,7 @@ import pytest
 from dashboard.cli import main
 from dashboard.commands import answers, importing, listening
 from dashboard.commands.importing import Imported
+from dashboard.commands.terminal import console, shown
 from engine.errors import UnwritableStoreError
 from engine.spans import Span
 from engine.store import Appended
@@ -436,6 +437,12 @@ def test_tables_for_people(
     assert telling in " ".join(out.split())
 
 
+def test_what_goes_into_a_pipe_is_not_broken_into_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "Fisher p = 2.2e-14, " * 100
+    console().print(shown(line))
+    assert capsys.readouterr().out == f"{line}\n"
+
+
 def test_names_are_text_not_markup_or_orders_to_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -735,6 +742,11 @@ def test_demo_is_served_until_told_to_stop_and_leaves_nothing(ending: signal.Sig
     ) as process:
         assert process.stdout is not None
         address = process.stdout.readline().split()[3]
+        assert process.stdout.readline().startswith("No key was made")
+        assert process.stdout.readline() == (
+            "The clock of this store stands still at 2026-10-18 12:00:00 UTC: runs that are sent to it count "
+            "as over at once, and firings carry that time.\n"
+        )
         assert len([*tmp_path.iterdir()]) == 1
         assert answer(address)[0] == 200
         process.send_signal(ending)

@@ -22,6 +22,7 @@ from dashboard.commands import logs
 from dashboard.commands.listening import HOST, PORT, first_free, in_url, listening
 from dashboard.commands.settings import DEFAULTS, Settings
 from dashboard.commands.workers import supervise
+from dashboard.components import words
 from engine import demo, upkeep
 from engine.errors import ForkmapError
 from engine.ingest.limits import Limits
@@ -43,6 +44,10 @@ OPEN_FILES = 65_536
 """Files and connections a server may have open: strangers' idle ones must not use them up."""
 _OPEN = (
     "and without a key anybody could read every run: make one first, with forkmap keys create --role admin"
+)
+_STILL = (
+    "The clock of this store stands still at {}: runs that are sent to it count as over at once,"
+    " and firings carry that time."
 )
 _UNSHARED = (
     "several workers need a cache that they share: set FORKMAP_CACHE to the path of a folder,"
@@ -101,6 +106,8 @@ def serve(
         said = [f"Forkmap is at http://{in_url(host)}:{chosen}/ (Ctrl-C stops it)."]
         if not keyed:
             said.append("No key was made: it serves this machine only, and nobody signs in.")
+        if (moment_ns := store.clock_ns() if now_ns is None else now_ns) is not None:
+            said.append(_STILL.format(words.utc(moment_ns)))
         if days is not None:
             said.append(f"Runs are removed {days} days after their last activity.")
         if workers == 1:

@@ -14,8 +14,8 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-PIPE_COLUMNS = 200
-"""Width of what is printed where there is no terminal to ask."""
+_PIPE_COLUMNS = 10**6
+"""Where there is no terminal a line is as long as what stands in it: no number is broken in two."""
 
 
 def is_plain(letter: str) -> bool:
@@ -66,5 +66,5 @@ class _Console(Console):
 def console(stderr: bool = False) -> Console:
     """A console that takes text as it is."""
     stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else PIPE_COLUMNS
+    width = None if stream.isatty() else _PIPE_COLUMNS
     return _Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
