@@ -51,7 +51,7 @@ class Workers:
             time.sleep(0.05)
 
     def children(self) -> list[int]:
-        """Ids of the processes it has begun: those that answer, one for checks, one that keeps the store up."""
+        """Ids of the processes it began: those that answer, one for checks, one that keeps the store up."""
         pid = self.process.pid
         return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
