@@ -427,7 +427,16 @@ class SQLiteStore:
     def _glance(
         self, ask: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Ask by one statement, a snapshot by itself: to begin and end one would take longer than that."""
+        """Ask by one statement, a snapshot by itself: to begin and end one would take longer than that.
+
+        So would what :meth:`_connected` does about errors; it is asked once more if there is one.
+        """
+        opening.check_same(self.path, self._file)
+        with suppress(IndexError, sqlite3.Error, ValueError):
+            db = self._idle.pop()
+            found = ask(db, *args, **kwargs)
+            self._idle.append(db)
+            return found
         with self._connected() as db:
             return ask(db, *args, **kwargs)
 
