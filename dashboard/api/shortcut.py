@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from io import BytesIO
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import msgspec
 from werkzeug.exceptions import HTTPException
@@ -21,9 +22,6 @@ from dashboard.auth import roles
 from dashboard.auth.gate import Asked, Gate
 from dashboard.documents.fuses import check
 from dashboard.service import Service
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 USUAL_BYTES = 1 << 14
 """A longer body goes the long way."""
