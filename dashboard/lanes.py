@@ -3,7 +3,7 @@
 Pages may wait for the store and requests of spans take long, so all of their threads can be busy at
 once; checks and probes have a thread of their own. It is one, as two would take the interpreter from
 each other at every turn. A small answer is sent in one piece, since each system call lets go of it too.
-A process that is there for checks answers them in the thread that reads from connections.
+A process that is there for checks answers the usual ones in the thread that reads from connections.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from waitress.channel import HTTPChannel
 from waitress.server import create_server
 from waitress.task import ThreadedTaskDispatcher, WSGITask
 
-from dashboard import urls
+from dashboard import urls, usual
 from dashboard.passing import Taking, is_passed
 
 QUICK = frozenset({urls.API_CHECK, urls.HEALTHY, urls.READY})
@@ -28,11 +28,10 @@ PIECE_BYTES = 1 << 16
 
 
 class Lanes(ThreadedTaskDispatcher):
-    """Threads for most requests, and one for those that are quick, unless these are answered ``at_once``."""
+    """Threads for most requests, and one for those that are quick."""
 
-    def __init__(self, threads: int, at_once: bool) -> None:
+    def __init__(self, threads: int) -> None:
         super().__init__()
-        self._at_once = at_once
         self.set_thread_count(threads)
         self._quick = ThreadedTaskDispatcher()
         self._quick.set_thread_count(1)
@@ -40,9 +39,7 @@ class Lanes(ThreadedTaskDispatcher):
     def add_task(self, task: Any) -> None:
         """Take a connection whose next request is to be answered."""
         is_quick = getattr(task.requests[0], "path", None) in QUICK
-        if is_quick and self._at_once and task.is_receiving:
-            task.is_due = True
-        elif is_quick and len(self._quick.queue) < QUICK_WAITING:
+        if is_quick and len(self._quick.queue) < QUICK_WAITING:
             self._quick.add_task(task)
         else:
             super().add_task(task)
@@ -68,31 +65,34 @@ class Answer(WSGITask):
 
 
 class Channel(HTTPChannel):
-    """A connection that is answered like this.
-
-    Attributes
-    ----------
-    is_receiving, is_due : bool
-        Whether its bytes are being taken in, and whether a request of them is to be answered right then.
-    """
+    """A connection that is answered like this."""
 
     server: Any
+    _flush_some: Any
     task_class = Answer
-    is_receiving = is_due = False
 
     def received(self, data: bytes) -> bool:
         """Take in what came, pass the connection on, or answer at once."""
-        give = self.server.give
-        if give and not (self.request or self.requests) and is_passed(give, self.socket, data):
+        if self.server.give and self._is_idle() and is_passed(self.server.give, self.socket, data):
             self.handle_close()
             return False
-        self.is_receiving = True
-        came = bool(super().received(data))
-        self.is_receiving = False
-        if self.is_due:
-            self.is_due = False
-            self.service()
-        return came
+        if self.server.at_once and self._is_idle() and (asked := usual.environ(data, self.addr[0])):
+            self._say(usual.answer(self.server.application, asked))
+            return True
+        return bool(super().received(data))
+
+    def _is_idle(self) -> bool:
+        """Whether nothing is asked or answered, and the connection stays."""
+        busy = self.request or self.requests or self.total_outbufs_len
+        return not (busy or self.will_close or self.close_when_flushed)
+
+    def _say(self, answer: bytes) -> None:
+        """Send an answer, now or as soon as it can be."""
+        with self.outbuf_lock:
+            self.outbufs[-1].append(answer)
+            self.current_outbuf_count += len(answer)
+            self.total_outbufs_len += len(answer)
+            self._flush_some()
 
 
 def serving(
@@ -109,8 +109,8 @@ def serving(
     **settings
         What else waitress is told, its sockets first of all.
     """
-    server: Any = create_server(app, _dispatcher=Lanes(threads, at_once=take is not None), **settings)
-    server.channel_class, server.give = Channel, give
+    server: Any = create_server(app, _dispatcher=Lanes(threads), **settings)
+    server.channel_class, server.give, server.at_once = Channel, give, take is not None
     if take is not None:
         server.accepting = False
         Taking(server, take)

@@ -117,6 +117,7 @@ def host_name(host: str) -> str:
     return host.partition(":")[0].lower()
 
 
+@lru_cache
 def network(address: str) -> str:
     """Whom an address stands for: of IPv6, one customer has 2**64.
 
