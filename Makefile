@@ -47,6 +47,7 @@ bench: $(VENV)/develop.stamp $(PEERS)/peers.stamp $(SERVERS)/servers.stamp
 	$(BIN)/python -m benchmarks.erasure
 	$(BIN)/python -m benchmarks.guard
 	$(BIN)/python -m benchmarks.fuse_check
+	$(BIN)/python -m benchmarks.http_floor
 	$(BIN)/python -m benchmarks.builds
 
 wheel: $(VENV)/develop.stamp
