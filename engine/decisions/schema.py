@@ -1,0 +1,181 @@
+"""The three events of a decision trace, one JSON object a line."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from math import isfinite
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+from msgspec import Meta, Raw
+
+_Id = Annotated[str, Meta(min_length=1)]
+_Time = Annotated[datetime, Meta(tz=True, description="RFC 3339 with its zone, to the second or finer")]
+
+
+class Option(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something the planner could have called; a score ranks it inside its own decision only."""
+
+    tool: _Id
+    score: float | None = None
+    reason: str | None = None
+
+
+class Decision(msgspec.Struct, frozen=True, tag_field="type", tag="decision"):
+    """What was offered before a call, what was chosen, and by which rule.
+
+    Attributes
+    ----------
+    parent_id : str
+        What it hangs from: a call, another decision, or the run itself.
+    margin : float or None
+        Chosen score minus the best other one; None where options have no scores.
+    """
+
+    span_id: _Id
+    parent_id: _Id
+    ts: _Time
+    goal: str
+    options: tuple[Option, ...]
+    chosen: str
+    policy: str
+    margin: float | None
+
+
+class ToolCall(msgspec.Struct, frozen=True, tag_field="type", tag="tool_call"):
+    """A call; it hangs from the decision that it carries out.
+
+    Attributes
+    ----------
+    args : Raw
+        JSON, as it was written.
+    """
+
+    span_id: _Id
+    parent_id: _Id
+    ts: _Time
+    tool: _Id
+    args: Raw
+
+
+class ToolResult(msgspec.Struct, frozen=True, tag_field="type", tag="tool_result"):
+    """What came of a call, and how much of it."""
+
+    span_id: _Id
+    parent_id: _Id
+    ts: _Time
+    ok: bool
+    bytes: Annotated[int, Meta(ge=0)]
+
+
+Event: TypeAlias = Decision | ToolCall | ToolResult
+TYPES = ("decision", "tool_call", "tool_result")
+"""Types of the lines that are read; others pass."""
+
+
+class BadLine(ValueError):
+    """A line that is no event and should be.
+
+    Attributes
+    ----------
+    kind : str
+        ``bad_json`` or ``bad_record``.
+    detail : str
+        What is wrong; of a record it begins with the field.
+    """
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(f"{kind}: {detail}")
+        self.kind = kind
+        self.detail = detail
+
+
+class _Typed(msgspec.Struct, frozen=True):
+    type: str
+
+
+_decode = msgspec.json.Decoder(Event).decode
+_decode_type = msgspec.json.Decoder(_Typed).decode
+_skim = msgspec.json.Decoder(Raw).decode
+
+
+def parse(line: bytes) -> Event | None:
+    """The event that a line holds; None for a line of another type.
+
+    Raises
+    ------
+    BadLine
+        It is no JSON, or a field is missing or ill-typed.
+
+    Examples
+    --------
+    >>> result = b'"type": "tool_result", "span_id": "r", "parent_id": "c", "ok": true, "bytes": 2'
+    >>> parse(b'{%b, "ts": "2026-01-01T00:00:00Z"}' % result).bytes
+    2
+    >>> parse(b'{%b, "ts": "yesterday"}' % result)
+    Traceback (most recent call last):
+    engine.decisions.schema.BadLine: bad_record: ts: invalid RFC3339 encoded datetime
+    >>> parse(b'{"type": "note", "text": "passes"}') is None
+    True
+    """
+    try:
+        line.decode()  # msgspec looks at the text of fields only.
+        event = _decode(line)
+    except msgspec.ValidationError as error:
+        _pass_others(line, error)
+        return None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _bad_json(error) from None
+    _check_numbers(event)
+    return event
+
+
+def _pass_others(line: bytes, wrong: msgspec.ValidationError) -> None:
+    """Pass a line of another type; one that is no JSON in its further course is told as that."""
+    try:
+        _skim(line)
+        if _decode_type(line).type not in TYPES:
+            return
+    except msgspec.ValidationError:
+        pass
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _bad_json(error) from None
+    raise BadLine("bad_record", said(wrong)) from None
+
+
+def _bad_json(error: Exception) -> BadLine:
+    return BadLine("bad_json", "nested too deeply" if isinstance(error, RecursionError) else str(error))
+
+
+def said(error: msgspec.ValidationError) -> str:
+    """What is wrong with a record, beginning with the field.
+
+    >>> said(msgspec.ValidationError("Expected `float | null`, got `str` - at `$.options[0].score`"))
+    'options[0].score: expected `float | null`, got `str`'
+    """
+    text, at, place = str(error).rpartition(" - at `$")
+    text, place = (text, place.rstrip("`").lstrip(".")) if at else (str(error), "")
+    if text.startswith("Object missing required field"):
+        field = text.split("`")[1]
+        return f"{place}.{field}: missing".lstrip(".")
+    return f"{place or 'the line'}: {text[:1].lower()}{text[1:]}"
+
+
+def _check_numbers(event: Event) -> None:
+    """Numbers beyond a float's range are no scores."""
+    if not isinstance(event, Decision):
+        return
+    for place, option in enumerate(event.options):
+        if option.score is not None and not isfinite(option.score):
+            raise BadLine("bad_record", f"options[{place}].score: not a finite number")
+    if event.margin is not None and not isfinite(event.margin):
+        raise BadLine("bad_record", "margin: not a finite number")
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of one line that is read, made of the structs that read it."""
+    schema = msgspec.json.schema(Event)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A line of a decision trace",
+    } | schema
