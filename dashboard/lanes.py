@@ -13,6 +13,7 @@ from typing import Any
 
 from flask import Flask
 from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.server import create_server
 from waitress.task import ThreadedTaskDispatcher, WSGITask
 
@@ -64,12 +65,24 @@ class Answer(WSGITask):
         self.content_bytes_written = len(data)
 
 
+class Parser(HTTPRequestParser):
+    """Reads requests; a head that waitress cannot read is wrong, whatever it stumbles over."""
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Read the first line and the headers."""
+        try:
+            super().parse_header(header_plus)
+        except ValueError as error:  # A length of 5,000 digits, say, or an address whose bracket stays open.
+            raise ParsingError("A length or an address cannot be read") from error
+
+
 class Channel(HTTPChannel):
     """A connection that is answered like this."""
 
     server: Any
     _flush_some: Any
     task_class = Answer
+    parser_class = Parser
 
     def received(self, data: bytes) -> bool:
         """Take in what came, pass the connection on, or answer at once."""

@@ -48,11 +48,15 @@ def is_passed(give: socket.socket, connection: Any, data: bytes) -> bool:
 
 
 class Taking(dispatcher):
-    """Takes what is passed on into a waitress server, in its loop."""
+    """Takes what is passed on into a waitress server, in its loop, up to as many as that may hold."""
 
     def __init__(self, server: Any, take: socket.socket) -> None:
         super().__init__(take, map=server._map)
         self._server, self._end = server, take
+
+    def readable(self) -> bool:
+        """Whether there is room for one more; what is not taken yet waits, or is answered where it came."""
+        return len(self._server._map) < int(self._server.adj.connection_limit)
 
     def writable(self) -> bool:
         """Nothing is ever said back."""
@@ -73,4 +77,8 @@ class Taking(dispatcher):
         except OSError:
             connection.close()
             return
-        server.channel_class(server, connection, address, server.adj, map=server._map).received(data)
+        channel = server.channel_class(server, connection, address, server.adj, map=server._map)
+        try:
+            channel.received(data)
+        except Exception:  # noqa: BLE001 - it ends that connection, and not the way for all others
+            channel.handle_error()

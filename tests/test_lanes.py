@@ -6,12 +6,15 @@ import select
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from typing import Any
 
+import pytest
 from flask import Flask, Response
 from waitress import wasyncore
 
-from dashboard.lanes import PIECE_BYTES, QUICK_WAITING, serving
+from dashboard.lanes import PIECE_BYTES, QUICK_WAITING, Channel, serving
+from dashboard.passing import BEGINNING, Passage, is_passed, passage
 from dashboard.urls import HEALTHY, READY
 
 THREADS = 2
@@ -107,3 +110,45 @@ def test_a_small_answer_comes_with_its_head_and_any_is_whole() -> None:
                     answer += connection.recv(PIECE_BYTES)
                 head, _, came = answer.partition(b"\r\n\r\n")
                 assert (head[:15], came) == (b"HTTP/1.1 200 OK", body)
+
+
+@contextmanager
+def taking(held: int) -> Iterator[tuple[Any, Passage]]:
+    """A server that takes what is passed on, and holds so many connections; its loop is the caller's."""
+    way = passage()
+    with closing(way.give), socket.create_server(("127.0.0.1", 0)) as listener:
+        server = serving(Flask("taking"), 1, take=way.take, sockets=[listener], connection_limit=3 + held)
+        try:
+            yield server, way
+        finally:
+            server.task_dispatcher.shutdown()
+            wasyncore.close_all(server._map)
+
+
+def turn(server: Any) -> None:
+    for _ in range(5):
+        wasyncore.loop(0.02, use_poll=True, map=server._map, count=1)
+
+
+def test_no_more_are_taken_than_a_server_may_hold() -> None:
+    with taking(held=2) as (server, way):
+        passed = [socket.create_connection(server.socket.getsockname()) for _ in range(4)]
+        for each in passed:
+            with each:
+                assert is_passed(way.give, each, BEGINNING)
+        turn(server)
+        assert len(server.active_channels) == 2
+
+
+def test_one_that_cannot_be_read_does_not_end_the_taking(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(channel: Channel, data: bytes) -> bool:
+        raise RuntimeError(data)
+
+    with taking(held=9) as (server, way):
+        for fails in (True, False):
+            with monkeypatch.context() as patch, socket.create_connection(server.socket.getsockname()) as one:
+                if fails:
+                    patch.setattr(Channel, "received", fail)
+                assert is_passed(way.give, one, BEGINNING)
+                turn(server)
+        assert len(server.active_channels) == 1

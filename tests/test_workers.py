@@ -165,6 +165,25 @@ def test_a_connection_that_was_passed_on_is_one_as_any(workers: Workers) -> None
         assert [len(each) > 10 for each in answers(asking, 3)] == [False, True, False]
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        CHECK.replace(b": 15", b": " + b"1" * 5000),
+        CHECK + b"GET http://[ HTTP/1.1\r\n\r\n",
+        CHECK + CHECK.replace(b": 15", b": " + b"1" * 5000),
+    ],
+)
+def test_what_cannot_be_read_ends_its_own_connection_alone(workers: Workers, data: bytes) -> None:
+    with connected(workers) as asking:
+        asking.sendall(data)
+        with asking.makefile("rb") as said:
+            assert b"HTTP/1.1 400 Bad Request\r\n" in said.read()
+    with connected(workers) as asking:
+        asking.sendall(CHECK)
+        assert b'"action":"allow"' in answers(asking, 1)[0]
+    assert "uncaptured" not in workers.log.read_text()
+
+
 def test_checks_go_on_when_the_process_for_checks_dies(workers: Workers) -> None:
     before = workers.children()
     os.kill(before[WORKERS], signal.SIGKILL)
