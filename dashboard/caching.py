@@ -7,13 +7,14 @@ it builds in its own memory, says so once in its log, and looks every second whe
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeVar
 
+from filelock import FileLock
 from flask_caching.backends import FileSystemCache, RedisCache, SimpleCache
 
 from dashboard.cache_place import MEMORY, REDIS, bare
@@ -28,6 +29,8 @@ MEMORY_BYTES: Final = 512 * 2**20
 """Bytes kept in a process's own memory; of more, those kept first go."""
 FILES: Final = 10_000
 """Entries kept in a folder."""
+ALONE_S: Final = 5.0
+"""How long a folder is waited for that another process writes; then it is written all the same."""
 AWAY_S: Final = 1.0
 """How long a shared cache that failed is not asked."""
 ANSWER_S: Final = 0.5
@@ -68,21 +71,41 @@ class Bounded(SimpleCache):
 class Files(FileSystemCache):
     """A folder that is made anew when it was deleted under a server.
 
-    A file's name begins as its key does, before the first colon.
+    A file's name begins as its key does, before the first colon. One process writes at a time: what is
+    half written when entries are cleared was left by one that was killed.
     """
+
+    def __init__(self, folder: Path) -> None:
+        self._lock = FileLock(folder / f"lock{self._fs_transaction_suffix}", ALONE_S, poll_interval=0.005)
+        super().__init__(str(folder), threshold=FILES, default_timeout=KEPT_S)
 
     def set(self, key: str, value: Any, *args: Any, **kwargs: Any) -> bool:
         """Keep a value under a key; whether it could be."""
         Path(self._path).mkdir(mode=0o700, parents=True, exist_ok=True)
-        return bool(super().set(key, value, *args, **kwargs))
+        with self._alone():
+            return bool(super().set(key, value, *args, **kwargs))
+
+    def delete(self, key: str, *args: Any, **kwargs: Any) -> bool:
+        """Forget a key; whether that could be."""
+        with self._alone():
+            return bool(super().delete(key, *args, **kwargs))
 
     def clear_void(self, void: Void) -> None:
         """Forget the keys that are void, and what a process left that was killed while it wrote."""
-        with suppress(FileNotFoundError):
+        stay = {Path(self._lock.lock_file), Path(self._get_filename(self._fs_count_file))}
+        with suppress(FileNotFoundError), self._alone():
             for file in Path(self._path).iterdir():
-                if void(file.name.partition(".")[0]):
+                if file not in stay and void(file.name.partition(".")[0]):
                     file.unlink(missing_ok=True)
             self._update_count(value=len([*self._list_dir()]))
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Write alone, or as well as that can be had; whoever does already goes on."""
+        with ExitStack() as held:
+            with suppress(OSError):
+                held.enter_context(self._lock)
+            yield
 
     def _get_filename(self, key: str) -> str:
         return str(Path(self._path) / f"{_part(key)}.{blake2b(key.encode(), digest_size=16).hexdigest()}")
@@ -213,7 +236,7 @@ class Sheltered:
 def _files(folder: Path) -> Backed:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        files = Files(str(folder), threshold=FILES, default_timeout=KEPT_S)
+        files = Files(folder)
     except OSError as error:
         raise ForkmapError(f"maps cannot be kept in {folder}: {error.strerror}") from error
     return Backed(files)

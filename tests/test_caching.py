@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -110,6 +111,29 @@ def test_what_a_killed_process_left_half_written_is_cleared_too(tmp_path: Path) 
     (folder / "half.__wz_cache").write_bytes(b"half")
     cache.clear(everything)
     assert not (folder / "half.__wz_cache").exists()
+
+
+def test_what_is_being_written_while_another_process_clears_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, other = (open_cache(str(tmp_path), MemoryStore()) for _ in range(2))
+    stop = threading.Event()
+
+    def clear() -> None:
+        while not stop.wait(0.001):
+            other.clear(lambda part: part != "key")
+
+    clearing = threading.Thread(target=clear)
+    clearing.start()
+    try:
+        for number in range(200):
+            one.set(f"key:{number}", bytes(200_000))
+            one.delete(f"key:{number - 1}")
+    finally:
+        stop.set()
+        clearing.join()
+    assert other.get("key:199") == bytes(200_000)
+    assert caplog.messages == []
 
 
 def test_a_folder_that_is_deleted_under_a_server_is_made_anew(
