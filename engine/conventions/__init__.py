@@ -7,6 +7,6 @@ data, and :func:`read` looks a span up in it; only spans as sent are ever stored
 
 from engine.conventions.outcomes import OUTCOMES, Evaluation, check
 from engine.conventions.reading import Reading, read, session
-from engine.conventions.table import AGENT_KEY, Kind
+from engine.conventions.table import AGENT_KEY, DECISION_SCOPE, Kind
 
-__all__ = ["AGENT_KEY", "OUTCOMES", "Evaluation", "Kind", "Reading", "check", "read", "session"]
+__all__ = ["AGENT_KEY", "DECISION_SCOPE", "OUTCOMES", "Evaluation", "Kind", "Reading", "check", "read", "session"]

@@ -233,6 +233,60 @@ VERSION_KEYS = _keys("gen_ai.agent.version")
 SERVICE_NAME_KEYS = _keys("service.name")
 SERVICE_VERSION_KEYS = _keys("service.version")
 
+# --- decisions -----------------------------------------------------------------------------
+
+DECISION_SCOPE = "forkmap.decisions"
+"""Scope of spans that were events of a decision trace; :mod:`engine.decisions.recording` makes them."""
+EVENT_ID_KEY = "forkmap.event.id"
+"""The id an event had, on a span that could not keep it: another event had it before."""
+RESULT_OK_KEY = "forkmap.result.ok"
+RESULT_BYTES_KEY = "forkmap.result.bytes"
+DECISION_PREFIXES = ("forkmap.decision.", "gen_ai.decision.", "decision.")
+"""What goes before goal, options, chosen, policy and margin of a decision."""
+DECISION_KINDS: Mapping[str, str] = {"openinference.span.kind": "decision"}
+"""Key and word that make a span a decision whose keys have the last of the prefixes."""
+OPTION_KEYS: Mapping[str, tuple[str, ...]] = {
+    "tool": ("tool", "tool.name", "name"),
+    "score": ("score",),
+    "reason": ("reason",),
+}
+"""What the parts of an option are called."""
+ARGUMENT_KEYS: Keys = _keys(
+    "gen_ai.tool.call.arguments",
+    "tool.parameters",
+    "input.value",
+    "ai.toolCall.args",
+    "tool_arguments",
+    "traceloop.entity.input",
+    "gcp.vertex.agent.tool_call_args",
+    "lk.function_tool.arguments",
+    "langfuse.observation.input",
+    "mlflow.spanInputs",
+    "lmnr.span.input",
+    "agentops.entity.input",
+    "genkit:input",
+    "tool_input",
+    "gen_ai.prompt",
+)
+"""What a tool was called with; ``gen_ai.prompt`` is LangSmith's word for it."""
+RESULT_KEYS: Keys = _keys(
+    "gen_ai.tool.call.result",
+    "output.value",
+    "ai.toolCall.result",
+    "tool_response",
+    "tool.result",
+    "traceloop.entity.output",
+    "gcp.vertex.agent.tool_response",
+    "lk.function_tool.output",
+    "langfuse.observation.output",
+    "mlflow.spanOutputs",
+    "lmnr.span.output",
+    "agentops.entity.output",
+    "genkit:output",
+    "gen_ai.completion",
+)
+"""What a tool gave back."""
+
 # --- status, outcome, tokens ---------------------------------------------------------------
 
 FAILED: Mapping[str, frozenset[str]] = {

@@ -9,14 +9,14 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 from msgspec import Meta, Raw
 
-_Id = Annotated[str, Meta(min_length=1)]
-_Time = Annotated[datetime, Meta(tz=True, description="RFC 3339 with its zone, to the second or finer")]
+Id = Annotated[str, Meta(min_length=1)]
+Time = Annotated[datetime, Meta(tz=True, description="RFC 3339 with its zone, to the second or finer")]
 
 
 class Option(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something the planner could have called; a score ranks it inside its own decision only."""
 
-    tool: _Id
+    tool: Id
     score: float | None = None
     reason: str | None = None
 
@@ -32,9 +32,9 @@ class Decision(msgspec.Struct, frozen=True, tag_field="type", tag="decision"):
         Chosen score minus the best other one; None where options have no scores.
     """
 
-    span_id: _Id
-    parent_id: _Id
-    ts: _Time
+    span_id: Id
+    parent_id: Id
+    ts: Time
     goal: str
     options: tuple[Option, ...]
     chosen: str
@@ -51,19 +51,19 @@ class ToolCall(msgspec.Struct, frozen=True, tag_field="type", tag="tool_call"):
         JSON, as it was written.
     """
 
-    span_id: _Id
-    parent_id: _Id
-    ts: _Time
-    tool: _Id
+    span_id: Id
+    parent_id: Id
+    ts: Time
+    tool: Id
     args: Raw
 
 
 class ToolResult(msgspec.Struct, frozen=True, tag_field="type", tag="tool_result"):
     """What came of a call, and how much of it."""
 
-    span_id: _Id
-    parent_id: _Id
-    ts: _Time
+    span_id: Id
+    parent_id: Id
+    ts: Time
     ok: bool
     bytes: Annotated[int, Meta(ge=0)]
 
@@ -95,7 +95,7 @@ class _Typed(msgspec.Struct, frozen=True):
 
 
 _decode = msgspec.json.Decoder(Event).decode
-_decode_type = msgspec.json.Decoder(_Typed).decode
+_decode_typed = msgspec.json.Decoder(_Typed).decode
 _skim = msgspec.json.Decoder(Raw).decode
 
 
@@ -134,13 +134,22 @@ def _pass_others(line: bytes, wrong: msgspec.ValidationError) -> None:
     """Pass a line of another type; one that is no JSON in its further course is told as that."""
     try:
         _skim(line)
-        if _decode_type(line).type not in TYPES:
+        if kind_of(line) not in TYPES:
             return
     except msgspec.ValidationError:
         pass
     except (msgspec.DecodeError, RecursionError) as error:
         raise _bad_json(error) from None
     raise BadLine("bad_record", said(wrong)) from None
+
+
+def kind_of(line: bytes) -> str:
+    """The type that a line of JSON says it is; raises msgspec's errors if it says none.
+
+    >>> kind_of(b'{"type": "note", "text": "passes"}')
+    'note'
+    """
+    return _decode_typed(line).type
 
 
 def _bad_json(error: Exception) -> BadLine:
