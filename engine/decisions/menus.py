@@ -1,0 +1,54 @@
+"""What one decision offered: its tools, their ranks by score, and whether the pick was nearly a tie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.decisions.schema import Option
+
+LOW_MARGIN = 0.05
+"""A chosen score that leads by less is close to a tie."""
+
+
+def only_in(these: Sequence[Option], those: Sequence[Option]) -> tuple[str, ...]:
+    """Tools that the first menu offers and the second does not, in the order of the first.
+
+    >>> only_in((Option("read"), Option("edit")), (Option("edit"), Option("test")))
+    ('read',)
+    """
+    others = {option.tool for option in those}
+    return tuple(dict.fromkeys(option.tool for option in these if option.tool not in others))
+
+
+def ranks_differ(these: Sequence[Option], those: Sequence[Option]) -> bool:
+    """Whether the tools that have a score in both menus stand in another order; ties share a rank.
+
+    >>> ranks_differ((Option("read", 0.8), Option("edit", 0.1)), (Option("edit", 2.0), Option("read", 9.0)))
+    False
+    >>> ranks_differ((Option("read", 0.8), Option("edit", 0.1)), (Option("read", 0.5), Option("edit", 0.5)))
+    True
+    >>> ranks_differ((Option("read", 0.8), Option("edit", 0.1)), (Option("edit"), Option("read")))
+    False
+    """
+    ours, theirs = _scores(these), _scores(those)
+    shared = ours.keys() & theirs.keys()
+    return _ranks(ours, shared) != _ranks(theirs, shared)
+
+
+def is_low(margin: float | None, options: Sequence[Option], below: float = LOW_MARGIN) -> bool:
+    """Whether the pick was on top and close to a tie; a negative margin is no tie but another policy.
+
+    >>> menu = (Option("read", 0.5), Option("edit", 0.48))
+    >>> is_low(0.02, menu), is_low(-0.02, menu), is_low(None, menu), is_low(0.02, menu[:1])
+    (True, False, False, False)
+    """
+    return margin is not None and len(options) > 1 and 0 <= margin < below
+
+
+def _scores(options: Sequence[Option]) -> dict[str, float]:
+    return {option.tool: option.score for option in options if option.score is not None}
+
+
+def _ranks(scores: dict[str, float], tools: set[str]) -> dict[str, int]:
+    places = {score: place for place, score in enumerate(sorted({scores[tool] for tool in tools}))}
+    return {tool: places[scores[tool]] for tool in tools}
