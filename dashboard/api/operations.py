@@ -23,7 +23,7 @@ _TOLD = 300
 """Characters of what is wrong that are told: it may quote what was sent."""
 _FIELD = re.compile(r"Object (contains unknown|missing required) field `([^`]*)")
 
-_ENUM = re.compile(r"Invalid enum value (.*)", re.S)
+_ENUM = re.compile(r"Invalid (?:enum )?value (.*)", re.S)
 _PART = re.compile(r"[^.\[\]]+")
 
 T = TypeVar("T")
@@ -168,18 +168,20 @@ def _members(kind: inspect.Type) -> list[inspect.Type]:
 
 
 def _inside(kind: inspect.Type, part: str) -> list[inspect.Type]:
-    """What a list's items or a struct's field of this name may be."""
+    """What a list's items or a struct's field of this name may be; the field that tells structs apart too."""
     if isinstance(kind, inspect.ListType):
         return _members(kind.item_type)
+    if isinstance(kind, inspect.StructType) and kind.tag_field == part:
+        return [inspect.LiteralType((kind.tag,))]
     fields = kind.fields if isinstance(kind, inspect.StructType) else ()
     return [each for field in fields if field.encode_name == part for each in _members(field.type)]
 
 
 def _right(kinds: Sequence[inspect.Type]) -> str:
-    """The fields of the only struct, or the values of the only enumeration, that there is among types."""
+    """The fields of the only struct, or the values of the enumerations, that there are among types."""
     structs = [
         [field.encode_name for field in kind.fields] for kind in kinds if isinstance(kind, inspect.StructType)
     ]
-    values = [map(str, kind.values) for kind in kinds if isinstance(kind, inspect.LiteralType)]
-    found = [*structs, *values]
+    values = [str(each) for kind in kinds if isinstance(kind, inspect.LiteralType) for each in kind.values]
+    found = [*structs, values] if values else structs
     return ", ".join(found[0]) if len(found) == 1 else ""
