@@ -44,6 +44,7 @@ from engine.store import (
     RunRow,
     Tally,
     TenantRun,
+    TicketRow,
     Trail,
     Wanted,
 )
@@ -166,6 +167,19 @@ class MemoryStore:
     def runs(self, cohort: Cohort, now_ns: int, limit: int = 100, wanted: Wanted = EVERY) -> list[RunRow]:
         rows = [_row(run, now_ns) for run in self._inside(cohort.agent, cohort.window, now_ns)]
         return [row for row in rows if wanted.outcome in (None, row.outcome)][:limit]
+
+    def tickets(self, tenant: str, now_ns: int, text: str = "", limit: int = 100) -> list[TicketRow]:
+        every = sorted({run.ticket for run in self._runs.values() if run.ticket})
+        names = [name for name in every if text.strip().lower() in name.lower()]
+        rows = [_ticket(name, self.runs_of_ticket(tenant, name, now_ns)) for name in names]
+        return sorted(rows, key=lambda row: (not row.contrasts, -row.last_ns))[:limit]
+
+    def runs_of_ticket(self, tenant: str, ticket: str, now_ns: int, limit: int = 100) -> list[RunRow]:
+        found = [run for run in self._runs.values() if run.ticket == ticket]
+        return [_row(run, now_ns) for run in sorted(found, key=lambda run: -run.start_ns)[:limit]]
+
+    def deciding(self, tenant: str, run_ids: Iterable[str]) -> set[str]:
+        return set()
 
     def find(self, tenant: str, text: str) -> list[str]:
         names = {run.run_id: {run.run_id, run.ticket, *run.trace_ids} for run in self._runs.values()}
@@ -314,6 +328,13 @@ def _row(run: Run, now_ns: int) -> RunRow:
     return RunRow(
         run.run_id, run.agent, run.version, run.ticket, *times, outcome, run.source, live, len(run.steps)
     )
+
+
+def _ticket(name: str, rows: list[RunRow]) -> TicketRow:
+    agents, outcomes = sorted({row.agent for row in rows}), [row.outcome for row in rows]
+    ended = [outcomes.count(outcome) for outcome in Outcome]
+    starts = [row.start_ns for row in rows]
+    return TicketRow._make((name, agents[0], len(agents), *ended, max(starts)))
 
 
 def _summary(tenant: str, agent: str, inside: list[Run], every: list[Run], now_ns: int) -> AgentSummary:

@@ -50,7 +50,14 @@ def spans_of(tenant: str, run: str, agent: str = "desk") -> list[Span]:
     return [
         Span(f"trace-{run}", "0", "root", start_ns, start_ns + 30, attributes=root),
         Span(f"trace-{run}", "1", f"{mark}-name", start_ns + 10, start_ns + 20, "0", attributes=tool),
+        Span(f"trace-{run}", "2", "decision", start_ns + 5, None, "0", attributes=decision_of(mark)),
     ]
+
+
+def decision_of(mark: str) -> dict[str, Any]:
+    options = json.dumps([{"tool": f"{mark}-tool", "score": 1.0, "reason": mark}])
+    said = {"goal": mark, "options": options, "chosen": f"{mark}-tool", "policy": f"{mark}-policy"}
+    return {f"forkmap.decision.{name}": value for name, value in said.items()}
 
 
 def trace_of(tenant: str) -> str:
@@ -99,6 +106,9 @@ READS: dict[str, Ask] = {
     "spans": lambda store, tenant: store.spans(tenant, "run-1"),
     "runs": lambda store, tenant: store.runs(Cohort(tenant, "desk", ALL_TIME), NOW),
     "find": lambda store, tenant: store.find(tenant, "task-1"),
+    "tickets": lambda store, tenant: store.tickets(tenant, NOW),
+    "runs_of_ticket": lambda store, tenant: store.runs_of_ticket(tenant, "task-1", NOW),
+    "deciding": lambda store, tenant: store.deciding(tenant, [f"run-{planted(each)}" for each in KEY_IDS]),
     "runs_of": lambda store, tenant: store.runs_of(tenant, map(trace_of, KEY_IDS), ["run-1"]),
     "declarations": lambda store, tenant: store.declarations(tenant, "run-1"),
     "rules": lambda store, tenant: store.rules(tenant, "desk"),

@@ -110,6 +110,34 @@ class RunRow(NamedTuple):
         return Place(self.start_ns, self.number)
 
 
+class TicketRow(NamedTuple):
+    """One line of a list of tickets: how the latest runs of each ended.
+
+    Attributes
+    ----------
+    agent : str
+        Name of the agent that worked on it; of several the first by name.
+    agents : int
+        How many did.
+    last_ns : int
+        When its latest run began.
+    """
+
+    ticket: str
+    agent: str
+    agents: int
+    successes: int
+    failures: int
+    abandoned: int
+    live: int
+    last_ns: int
+
+    @property
+    def contrasts(self) -> bool:
+        """Whether one run succeeded and another did not."""
+        return self.successes > 0 and self.failures + self.abandoned > 0
+
+
 class Place(NamedTuple):
     """Where a run stands in a list, newest first; of runs that began at once the number decides."""
 
@@ -343,6 +371,18 @@ class Store(Protocol):
 
     def runs(self, cohort: Cohort, now_ns: int, limit: int = 100, wanted: Wanted = EVERY) -> list[RunRow]:
         """The first of the cohort's runs that are wanted, newest first."""
+
+    def tickets(self, tenant: str, now_ns: int, text: str = "", limit: int = 100) -> list[TicketRow]:
+        """Tickets whose name holds a text, in capitals or not: what the latest 20,000 runs were about.
+
+        Those with a success and another ending come first, and of these the latest.
+        """
+
+    def runs_of_ticket(self, tenant: str, ticket: str, now_ns: int, limit: int = 100) -> list[RunRow]:
+        """The runs of a ticket, of whichever agent, newest first."""
+
+    def deciding(self, tenant: str, run_ids: Iterable[str]) -> set[str]:
+        """Those of these runs that recorded a decision."""
 
     def find(self, tenant: str, text: str) -> list[str]:
         """Ids of the runs that a run id, a trace id (dashed or not) or a ticket names, newest first."""

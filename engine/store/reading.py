@@ -106,10 +106,10 @@ def runs(db: sqlite3.Connection, cohort: Cohort, now_ns: int, limit: int, wanted
         **scope(cohort.window, now_ns),
     }
     query = _BY_START if wanted.ticket is None else _BY_TICKET
-    return [_row(cohort.agent, *row) for row in db.execute(query, asked)]
+    return [row(cohort.agent, *found) for found in db.execute(query, asked)]
 
 
-def _row(
+def row(
     agent: str,
     run_id: str,
     version: str | None,
@@ -122,6 +122,7 @@ def _row(
     steps: int,
     number: int,
 ) -> RunRow:
+    """A line of a list of runs, of what is selected for it."""
     stands = Outcome.UNKNOWN if live else Outcome(outcome)
     return RunRow(
         run_id, agent, version, ticket, start_ns, last_ns, stands, Source(source), bool(live), steps, number

@@ -43,6 +43,7 @@ from engine.store import (
     Store,
     Tally,
     TenantRun,
+    TicketRow,
     Trail,
     Wanted,
     appending,
@@ -57,6 +58,7 @@ from engine.store import (
     ruling,
     selecting,
     settling,
+    ticketing,
     tidying,
 )
 from engine.store.cohort import read_paths
@@ -226,6 +228,21 @@ class SQLiteStore:
         """See :meth:`engine.store.Store.runs`."""
         self._settle_if_possible(cohort.tenant)
         return self._read(reading.runs, cohort, now_ns, limit, wanted)
+
+    def tickets(self, tenant: str, now_ns: int, text: str = "", limit: int = 100) -> list[TicketRow]:
+        """See :meth:`engine.store.Store.tickets`."""
+        self._settle_if_possible(tenant)
+        return self._read(ticketing.tickets, tenant, now_ns, text, limit)
+
+    def runs_of_ticket(self, tenant: str, ticket: str, now_ns: int, limit: int = 100) -> list[RunRow]:
+        """See :meth:`engine.store.Store.runs_of_ticket`."""
+        self._settle_if_possible(tenant)
+        return self._read(ticketing.runs_of_ticket, tenant, ticket, now_ns, limit)
+
+    def deciding(self, tenant: str, run_ids: Iterable[str]) -> set[str]:
+        """See :meth:`engine.store.Store.deciding`."""
+        self._settle_if_possible(tenant)
+        return self._read(ticketing.deciding, tenant, run_ids)
 
     def find(self, tenant: str, text: str) -> list[str]:
         """See :meth:`engine.store.Store.find`."""
