@@ -7,18 +7,21 @@ it is merged with another's, so events may arrive in any order and any number of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, assert_never
 
 import msgspec
 
 from engine.conventions.table import (
-    AGENT_KEY,
+    ARGUMENT_KEYS,
+    DECISION_PREFIXES,
     DECISION_SCOPE,
     EVENT_ID_KEY,
     RESULT_BYTES_KEY,
     RESULT_OK_KEY,
+    TICKET_KEYS,
+    VERSION_KEYS,
 )
 from engine.decisions.schema import (
     BadLine,
@@ -33,9 +36,15 @@ from engine.decisions.schema import (
     said,
 )
 from engine.errors import InputError
+from engine.paths import identifier
 from engine.spans import Span, Status
 
 MAX_ID_CHARACTERS = 256
+RUN_KEY = "session.id"
+KIND_KEY, NAME_KEY = "forkmap.kind", "forkmap.name"
+TICKET_KEY, VERSION_KEY = TICKET_KEYS[0][0], VERSION_KEYS[0][0]
+ARGUMENTS_KEY = ARGUMENT_KEYS[0][0]
+_MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_TIME_NS = 2**63 - 1
 
@@ -83,15 +92,16 @@ def read_line(line: bytes) -> Line | None:
 
 
 class Place(NamedTuple):
-    """Where the first event of an id stands, what it hangs from, and a digest of it."""
+    """Where the first event of an id stands, what it hangs from, a digest of it, and its time."""
 
     line: int
     parent_id: str
     digest: str
+    time_ns: int
 
 
 class Outline(NamedTuple):
-    """How the events of one file hang together.
+    """How the events that are read at once hang together.
 
     Attributes
     ----------
@@ -118,22 +128,160 @@ def outline(lines: Iterable[tuple[int, Line]], run_id: str = "") -> Outline:
     run_id : str
         The run of all of them, whatever they hang from; "" if nobody says so.
     """
-    raise NotImplementedError
+    places: dict[str, Place] = {}
+    for number, line in lines:
+        if not isinstance(line, Start) and line.span_id not in places:
+            places[line.span_id] = Place(number, line.parent_id, _digest(line), _time_ns(line.ts))
+    runs = dict.fromkeys(places, run_id) if run_id else _runs(places)
+    starts: dict[str, int] = {}
+    for span_id, place in places.items():
+        run = runs[span_id]
+        starts[run] = min(place.time_ns, starts.get(run, place.time_ns))
+    return Outline(places, runs, starts)
+
+
+def _runs(places: Mapping[str, Place]) -> dict[str, str]:
+    """The first ancestor of each event that is no event itself, "" above and in a ring."""
+    runs: dict[str, str] = {}
+    for at in places:
+        climb: dict[str, None] = {}
+        while at in places and at not in runs and at not in climb:
+            climb[at] = None
+            at = places[at].parent_id
+        runs.update(dict.fromkeys(climb, "" if at in climb else runs.get(at, at)))
+    return runs
+
+
+def _digest(event: Event) -> str:
+    return blake2b(msgspec.json.encode(event), digest_size=4).hexdigest()
+
+
+def _time_ns(moment: datetime) -> int:
+    return (moment - _EPOCH) // _MICROSECOND * 1000
 
 
 def span(number: int, line: Line, known: Outline) -> Span:
     """The span that a line becomes.
 
+    Its time is the event's and one nanosecond for every line, so that lines of one second keep
+    their order. An event whose id another had before is kept beside that under an id of its own; a
+    copy becomes the same span again.
+
+    Parameters
+    ----------
+    number : int
+        The line, counted from 1.
+    line : Event or Start
+    known : Outline
+        Of everything that is read with it.
+
     Raises
     ------
     InputError
         It cannot be kept, with the reason.
+
+    Examples
+    --------
+    >>> line = Start("run_91", datetime(2026, 1, 1, tzinfo=UTC), agent="repo-agent")
+    >>> span(1, line, outline([])).attributes
+    {'session.id': 'run_91', 'forkmap.kind': 'agent', 'forkmap.name': 'repo-agent'}
     """
-    raise NotImplementedError
+    if isinstance(line, Start):
+        return _root(line, known)
+    run_id = known.runs[line.span_id]
+    if not run_id:
+        raise InputError(f"the parents of {line.span_id!r} form a ring, so that no run is named")
+    _check_ids(span_id=line.span_id, parent_id=line.parent_id, run=run_id)
+    first = known.places[line.span_id]
+    digest = first.digest if first.line == number else _digest(line)
+    again = digest != first.digest
+    start_ns = _checked(_time_ns(line.ts)) + (number if again else first.line)
+    name, status, told = _told(line)
+    original = {EVENT_ID_KEY: line.span_id} if again else {}
+    return Span(
+        trace_id=trace_id(run_id),
+        span_id=f"{line.span_id}~{digest}" if again else line.span_id,
+        name=name,
+        start_ns=start_ns,
+        end_ns=start_ns,
+        parent_id=line.parent_id,
+        status=status,
+        scope=DECISION_SCOPE,
+        attributes={RUN_KEY: run_id, **original, **told},
+    )
+
+
+def _root(start: Start, known: Outline) -> Span:
+    """The span that a run's events hang from."""
+    _check_ids(run_id=start.run_id)
+    time_ns = known.starts.get(start.run_id) if start.ts is None else _time_ns(start.ts)
+    if time_ns is None:
+        raise InputError("ts: missing, and no event of the run is here to date it")
+    is_agent = {KIND_KEY: "agent", NAME_KEY: start.agent} if start.agent else {KIND_KEY: "other"}
+    more = {TICKET_KEY: start.ticket, VERSION_KEY: start.version}
+    return Span(
+        trace_id=trace_id(start.run_id),
+        span_id=start.run_id,
+        name=start.agent or "run",
+        start_ns=_checked(time_ns),
+        end_ns=time_ns,
+        scope=DECISION_SCOPE,
+        attributes={RUN_KEY: start.run_id, **is_agent} | {key: said for key, said in more.items() if said},
+    )
+
+
+def _told(event: Event) -> tuple[str, Status, dict[str, Any]]:
+    """Name and status of an event's span, and the attributes that hold what the event says."""
+    match event:
+        case Decision():
+            return "decision", Status.UNSET, {KIND_KEY: "other", **_decided(event)}
+        case ToolCall():
+            arguments = bytes(event.args).decode()
+            return (
+                event.tool,
+                Status.UNSET,
+                {KIND_KEY: "tool", NAME_KEY: event.tool, ARGUMENTS_KEY: arguments},
+            )
+        case ToolResult():
+            status = Status.OK if event.ok else Status.ERROR
+            told = {KIND_KEY: "other", RESULT_OK_KEY: event.ok, RESULT_BYTES_KEY: event.bytes}
+            return "tool result", status, told
+        case _:
+            assert_never(event)
+
+
+def _decided(decision: Decision) -> dict[str, Any]:
+    """The public keys of a decision; a margin that is not given has none."""
+    told = {
+        "goal": decision.goal,
+        "options": msgspec.json.encode(decision.options).decode(),
+        "chosen": decision.chosen,
+        "policy": decision.policy,
+        "margin": decision.margin,
+    }
+    return {DECISION_PREFIXES[0] + field: value for field, value in told.items() if value is not None}
+
+
+def _checked(time_ns: int) -> int:
+    if not 0 < time_ns < _MAX_TIME_NS:
+        raise InputError("ts: lies outside 1970 to 2262")
+    return time_ns
+
+
+def _check_ids(**ids: str) -> None:
+    for name, text in ids.items():
+        if len(text) > MAX_ID_CHARACTERS or not text.isprintable() or text.isspace():
+            raise InputError(f"{name}: over {MAX_ID_CHARACTERS} characters, blank or not printable")
 
 
 def spans(lines: Iterable[tuple[int, Line]], run_id: str = "") -> Iterator[tuple[int, Span | InputError]]:
-    """The spans of events that are all at hand, each with its line, or why it cannot be kept."""
+    """The spans of events that are all at hand, each with its line, or why it cannot be kept.
+
+    >>> at = datetime(2026, 1, 1, tzinfo=UTC)
+    >>> call = ToolCall("c", "run_91", at, "search", msgspec.Raw(b"{}"))
+    >>> [(number, found.name, found.start_ns) for number, found in spans([(7, call)])]
+    [(7, 'search', 1767225600000000007)]
+    """
     numbered = list(lines)
     known = outline(numbered, run_id)
     for number, line in numbered:
@@ -147,6 +295,6 @@ def trace_id(run_id: str) -> str:
     """The trace that the events of a run are kept in.
 
     >>> trace_id("run_91")
-    ''
+    'fca8b31c14ffae399b76b6c49eca28ae'
     """
-    return blake2b(run_id.encode(), digest_size=16).hexdigest()
+    return blake2b(identifier(run_id).encode(), digest_size=16).hexdigest()
