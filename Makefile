@@ -54,7 +54,7 @@ wheel: $(VENV)/develop.stamp
 	$(BIN)/python -m build --wheel .
 
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.cache tests/js/node_modules $(PEERS)
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.cache tests/js/node_modules $(PEERS) $(SERVERS)
 
 $(BIN)/python:
 	@.ci/venv $(VENV) $(PYTHON)
