@@ -172,11 +172,11 @@ def test_runs_are_listed_by_outcome_version_ticket_and_window(server: Flask) -> 
 
 def test_agents_come_by_the_page_in_the_order_of_their_names(server: Flask) -> None:
     every = document(ask(server, "/api/v1/agents"))
-    names = ["coding-agent", "research-agent", "support-agent"]
+    names = ["coding-agent", "repo-agent", "research-agent", "support-agent"]
     assert ([each["agent"] for each in every["agents"]], every["next"]) == (names, None)
     first = document(ask(server, "/api/v1/agents?limit=2"))
-    assert (first["agents"], first["next"]) == (every["agents"][:2], "research-agent")
-    second = document(ask(server, "/api/v1/agents?limit=2&after=research-agent"))
+    assert (first["agents"], first["next"]) == (every["agents"][:2], "repo-agent")
+    second = document(ask(server, "/api/v1/agents?limit=2&after=repo-agent"))
     assert second == {"agents": every["agents"][2:], "next": None}
     assert document(ask(server, "/api/v1/agents?after=zebra")) == {"agents": [], "next": None}
 

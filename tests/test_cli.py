@@ -623,7 +623,7 @@ def test_demo_goes_into_a_new_store_only(tmp_path: Path, capsys: pytest.CaptureF
     assert "exists already" in capsys.readouterr().err
     assert main(["agents", "--store", str(place), "--json"]) == 0
     counts = {each["agent"]: each["completed"] for each in json.loads(capsys.readouterr().out)}
-    assert counts == {"coding-agent": 22, "research-agent": 18, "support-agent": 180}
+    assert counts == {"coding-agent": 22, "repo-agent": 23, "research-agent": 18, "support-agent": 180}
 
 
 WITHOUT_ROOM = """

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from engine import demo, queries
+from engine.decisions.recording import trace_id
 from engine.demo.watching import POLICIES
 from engine.forks import forks, hotspots
 from engine.maps import BehaviourMap
@@ -53,11 +54,13 @@ def percent(rate: float) -> float:
     return round(100 * rate, 1)
 
 
-def test_corpus_is_226_runs_and_1342_spans_and_the_same_at_every_call() -> None:
-    spans, now_ns = demo.corpus()
-    assert (len(spans), len({span.trace_id for span in spans})) == (1342, 226)
-    assert demo.corpus() == (spans, now_ns)
-    assert len({(span.trace_id, span.span_id) for span in spans}) == 1342
+def test_corpus_is_226_runs_and_1342_spans_beside_23_in_pairs_and_the_same_at_every_call() -> None:
+    spans, declarations, now_ns = demo.corpus()
+    in_pairs = {trace_id(each.run_id) for each in declarations}
+    others = [span for span in spans if span.trace_id not in in_pairs]
+    assert (len(others), len({span.trace_id for span in others}), len(in_pairs)) == (1342, 226, 23)
+    assert demo.corpus() == (spans, declarations, now_ns)
+    assert len({(span.trace_id, span.span_id) for span in spans}) == len(spans)
 
 
 def test_store_keeps_the_corpus_clock(store: Store) -> None:
@@ -69,8 +72,13 @@ def test_every_run_is_in_the_default_window(store: Store) -> None:
         (each.agent, each.completed, each.unknown)
         for each in store.agents("default", queries.DEFAULT_WINDOW, demo.NOW_NS)
     ]
-    assert counts == [("coding-agent", 22, 0), ("research-agent", 18, 0), ("support-agent", 180, 6)]
-    assert sum(completed + unknown for _, completed, unknown in counts) == 226
+    assert counts == [
+        ("coding-agent", 22, 0),
+        ("repo-agent", 23, 0),
+        ("research-agent", 18, 0),
+        ("support-agent", 180, 6),
+    ]
+    assert sum(completed + unknown for _, completed, unknown in counts) == 226 + 23
 
 
 def test_support_agent_succeeds_in_98_of_180_runs(support: BehaviourMap) -> None:

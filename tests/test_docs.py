@@ -18,6 +18,7 @@ from dashboard.components import trial, words
 from engine import demo, queries
 from engine.conventions import table as conventions
 from engine.demo.agents import AGENTS
+from engine.demo.tickets import TICKETS
 from engine.forks import forks
 from engine.ingest import FORMATS
 from engine.rules import MAX_RULES, parse_rules
@@ -167,7 +168,7 @@ def test_exit_codes_are_those_of_the_command() -> None:
 
 def test_figures_of_the_demo_are_the_corpus(tmp_path: Path) -> None:
     runs = sum(len([*way.outcomes()]) for agent in AGENTS for way in agent.ways)
-    runs += sum(len(agent.live) for agent in AGENTS)
+    runs += sum(len(agent.live) for agent in AGENTS) + sum(len(ticket.runs) for ticket in TICKETS)
     store = open_store(tmp_path / "demo.sqlite", create=True)
     demo.load(store)
     behaviour = queries.load_map(store, Cohort("default", "support-agent"), store.clock_ns() or 0)
@@ -175,7 +176,7 @@ def test_figures_of_the_demo_are_the_corpus(tmp_path: Path) -> None:
     totals, worst = behaviour.totals, forks(behaviour)[0]
     assert str(worst.path[-1]) == "tool:search_orders×3-5"
     assert " ".join(section("Start").split()).endswith(
-        f"The demo holds {runs} synthetic runs of three agents. Its support agent succeeded in "
+        f"The demo holds {runs} synthetic runs of four agents. Its support agent succeeded in "
         f"{totals.successes} of {totals.completed} runs ({words.percent(behaviour.base_rate)}). Runs that "
         f"searched orders three to five times in a row succeeded in {worst.successes} of {worst.support} "
         f"({words.percent(worst.rate)}, 95% interval {words.interval(worst.low, worst.high)}), those that "

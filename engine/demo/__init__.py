@@ -1,8 +1,9 @@
-"""The demo corpus: 226 synthetic runs of three agents, with known outcomes.
+"""The demo corpus: 226 synthetic runs of three agents with known outcomes, and 23 of a fourth in pairs.
 
-Every run takes one of the ways that :mod:`engine.demo.agents` writes down, together with how
-many runs of each succeed: so what the engine says about them can be checked to the digit.
-Times, token counts and errors come from a seeded generator.
+Every run of the three takes one of the ways that :mod:`engine.demo.agents` writes down, together with
+how many runs of each succeed: so what the engine says about them can be checked to the digit. Times,
+token counts and errors come from a seeded generator. The fourth agent's runs tell of their decisions:
+two of each ticket of :mod:`engine.demo.tickets`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from random import Random
 from typing import NamedTuple
 
 from engine.demo.agents import AGENTS, Agent
+from engine.demo.recorded import spans_of
+from engine.demo.tickets import TICKETS, Told
 from engine.demo.watching import POLICIES, watch
 from engine.demo.writing import Job, write
-from engine.runs import SECOND_NS, Outcome
+from engine.runs import SECOND_NS, Declaration, Outcome
 from engine.spans import Span
 from engine.store import Store
 
@@ -27,28 +30,36 @@ _DAY_NS = 24 * _HOUR_NS
 
 
 class Corpus(NamedTuple):
-    """The demo's spans, and the moment at which they are looked at."""
+    """The demo's spans, outcomes told beside them, and the moment at which they are looked at."""
 
     spans: tuple[Span, ...]
+    declarations: tuple[Declaration, ...]
     now_ns: int
 
 
 def corpus() -> Corpus:
-    """The demo corpus: the same spans at every call.
+    """The demo corpus: the same at every call.
 
-    >>> spans, now_ns = corpus()
-    >>> len(spans), len({span.trace_id for span in spans})
-    (1342, 226)
+    >>> spans, declarations, now_ns = corpus()
+    >>> len({span.trace_id for span in spans}), len(declarations)
+    (249, 23)
     """
     random = Random(_SEED)
     jobs = [job for agent in AGENTS for job in (*_completed(agent, random), *_live(agent))]
-    return Corpus(tuple(span for job in jobs for span in write(job, random)), NOW_NS)
+    spans = [span for job in jobs for span in write(job, random)]
+    declarations = []
+    for ticket, run_id, start_ns, told in _in_pairs():
+        spans += spans_of(run_id, ticket, told, start_ns)
+        ended_ns = start_ns + _HOUR_NS
+        declarations.append(Declaration(run_id, told.outcome, ended_ns, "ticket system"))
+    return Corpus(tuple(spans), tuple(declarations), NOW_NS)
 
 
 def load(store: Store, tenant: str = "default") -> None:
     """Write the demo corpus into a store with the corpus's clock, and let fuses watch it in shadow."""
-    spans, now_ns = corpus()
+    spans, declarations, now_ns = corpus()
     store.append(tenant, spans)
+    store.declare(tenant, declarations)
     store.settle(tenant)
     store.set_clock(now_ns)
     store.set_policies(tenant, POLICIES)
@@ -71,6 +82,14 @@ def _completed(agent: Agent, random: Random) -> Iterator[Job]:
             outcome=outcome,
             declared=serial % 8 != 7,
         )
+
+
+def _in_pairs() -> Iterator[tuple[str, str, int, Told]]:
+    """Ticket, id, start and course of the repo-agent's runs: a ticket a day, the second run hours later."""
+    for days, ticket in enumerate(TICKETS, 1):
+        for attempt, told in enumerate(ticket.runs, 1):
+            start_ns = NOW_NS - days * _DAY_NS + attempt * 5 * _HOUR_NS
+            yield ticket.name, f"{ticket.name}-{attempt}", start_ns, told
 
 
 def _live(agent: Agent) -> Iterator[Job]:
