@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -63,6 +63,23 @@ def align(a: Sequence[str], b: Sequence[str]) -> tuple[Row, ...]:
     for start in range(tail, max(len(a), len(b)), _WINDOW):
         rows += _aligned(a[start : start + _WINDOW], b[start : start + _WINDOW], start)
     return tuple(rows)
+
+
+def folded(rows: Sequence[Row], around: int = 3) -> Iterator[Row | int]:
+    """The rows that differ with some equal ones around them; of longer equal stretches how many are left out.
+
+    >>> rows = align("abcdefgXh", "abcdefgYh")
+    >>> [each if isinstance(each, int) else each.mark for each in folded(rows, around=2)]
+    [5, '=', '=', '≠', '=']
+    """
+    differing = [place for place, row in enumerate(rows) if row.mark != "="]
+    near = {at for place in differing for at in range(place - around, place + around + 1)}
+    for shown, stretch in groupby(range(len(rows)), key=near.__contains__):
+        places = list(stretch)
+        if shown or len(places) == 1:
+            yield from (rows[place] for place in places)
+        else:
+            yield len(places)
 
 
 def _aligned(a: Sequence[str], b: Sequence[str], start: int) -> Iterator[Row]:

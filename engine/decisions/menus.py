@@ -45,6 +45,29 @@ def is_low(margin: float | None, options: Sequence[Option], below: float = LOW_M
     return margin is not None and len(options) > 1 and 0 <= margin < below
 
 
+def margin_of(options: Sequence[Option], chosen: str) -> float | None:
+    """Chosen score minus the best other; None where one of the two is not there.
+
+    >>> margin_of((Option("read", 0.75), Option("edit", 0.5)), "edit")
+    -0.25
+    """
+    scores = _scores(options)
+    others = [score for tool, score in scores.items() if tool != chosen]
+    return scores[chosen] - max(others) if chosen in scores and others else None
+
+
+def side_by_side(
+    these: Sequence[Option], those: Sequence[Option]
+) -> tuple[tuple[str, Option | None, Option | None], ...]:
+    """Every tool of two menus once, in one order for both; None where it is not offered.
+
+    >>> side_by_side((Option("read", 0.8),), (Option("edit", 0.5), Option("read", 0.4)))[1]
+    ('edit', None, Option(tool='edit', score=0.5, reason=None))
+    """
+    ours, theirs = ({option.tool: option for option in options} for options in (these, those))
+    return tuple((tool, ours.get(tool), theirs.get(tool)) for tool in dict.fromkeys([*ours, *theirs]))
+
+
 def _scores(options: Sequence[Option]) -> dict[str, float]:
     return {option.tool: option.score for option in options if option.score is not None}
 

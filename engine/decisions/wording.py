@@ -2,23 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from engine.decisions.diff import Diagnosis, Diff, Mismatch
+from engine.decisions.diff import Answers, Change, Diagnosis, Diff, Mismatch
+from engine.decisions.schema import Option
+from engine.decisions.trace import Finding, Kind
 
 NAMES = {
     Diagnosis.MENU: "Menu changed",
-    Diagnosis.SCORING: "Scoring changed",
+    Diagnosis.SCORING: "Scoring differs",
     Diagnosis.POLICY: "Policy differs",
-    Diagnosis.ENDED: "One run stopped",
+    Diagnosis.ENDED: "One run ended",
     Diagnosis.LATENT: "Same choices, other menus or ranks",
     Diagnosis.ARGUMENTS: "Same choices, other arguments",
     Diagnosis.IDENTICAL: "Identical",
-    Diagnosis.UNRECORDED: "Steps differ",
+    Diagnosis.UNRECORDED: "Forked, options not recorded",
 }
-"""A diagnosis in two or three words."""
+"""A diagnosis in a few words."""
+
+INCOMPLETE = "incomplete: cannot tell"
 
 _LISTED = 5
+"""Names that are listed before the rest are only counted."""
+
+_FIRST = {
+    Diagnosis.MENU: "Look first at the prompt and the tool catalogue: what made the menus differ?",
+    Diagnosis.SCORING: "Look first at how the planner scored these options.",
+    Diagnosis.POLICY: "Look first at the rule that picks: it chose differently from equal ranks.",
+    Diagnosis.ENDED: "Look first at the last call of the run that ended, and at what came of it.",
+    Diagnosis.ARGUMENTS: "Look first at the arguments of that call.",
+    Diagnosis.IDENTICAL: "What differs is behind the calls: look at what the tools did and answered.",
+    Diagnosis.UNRECORDED: "Record the options of decisions to see which kind of fork it is.",
+}
+
+_FINDINGS = {
+    Kind.BAD_JSON: "This is no JSON: {}.",
+    Kind.BAD_RECORD: "A field cannot be read: {}.",
+    Kind.CHOSEN_MISSING: "{} was chosen and is not among the options.",
+    Kind.BAD_MARGIN: "The margin {} does not follow from the scores.",
+    Kind.MISSING_DECISION: "{} was called without a decision of its own.",
+    Kind.UNCONSUMED_DECISION: "No call carried out the decision {}.",
+    Kind.DUPLICATE_SPAN: "The id {} was there before.",
+    Kind.DUPLICATE_OPTION: "{} is among the options more than once.",
+    Kind.LOW_MARGIN: "The pick was close to a tie: it won by {}.",
+    Kind.NOT_TOP: "The policy picks the highest score, and this pick was not on top: margin {}.",
+    Kind.TIME_REVERSED: "It is earlier than what it follows: {}.",
+    Kind.LONG_GOAL: "The goal is longer than a goal should be: {}.",
+}
+
+
+class Answered(NamedTuple):
+    """One of the four questions with the answer of each run."""
+
+    question: str
+    a: str
+    b: str
 
 
 def headline(diff: Diff) -> str:
@@ -26,36 +65,92 @@ def headline(diff: Diff) -> str:
 
     >>> from engine.decisions.diff import compare_steps
     >>> headline(compare_steps(["tool:read", "tool:edit"], ["tool:read"]))
-    'A goes on with tool:edit at step 2, where B has ended.'
+    'At step 2 A goes on with tool:edit, and B has ended.'
     """
-    unit = "decision" if diff.by == "decisions" else "step"
     if diff.fork is None:
         return _equal(diff)
-    at = f"at {unit} {diff.fork + 1}"
-    if diff.diagnosis is Diagnosis.ENDED:
+    at = f"At {_unit(diff)} {diff.fork + 1}"
+    if diff.took_a is None or diff.took_b is None:
         on, ended = ("A", "B") if diff.took_b is None else ("B", "A")
-        return f"{on} goes on with {diff.took_a or diff.took_b} {at}, where {ended} has ended."
+        return f"{at} {on} goes on with {diff.took_a or diff.took_b}, and {ended} has ended."
     verb = "chose" if diff.by == "decisions" else "took"
-    split = f"{at[:1].upper()}{at[1:]} A {verb} {diff.took_a} and B {verb} {diff.took_b}"
-    return f"{split}{_because(diff)}."
+    return f"{at} A {verb} {diff.took_a} and B {verb} {diff.took_b}{_because(diff)}."
+
+
+def look_first(diff: Diff) -> str:
+    """What to look at first, and why."""
+    if diff.diagnosis is Diagnosis.LATENT:
+        return f"Look first at {change(diff.changes[0])}."
+    said = _FIRST[diff.diagnosis]
+    if diff.before:
+        return f"{said} It may have begun before: {change(diff.before[0])}."
+    if diff.fork is not None and diff.mismatch is not None and diff.mismatch.a != diff.fork:
+        return f"{said} It may have begun before: {_mismatch(diff.mismatch)}."
+    return said
+
+
+def change(found: Change) -> str:
+    """What is different behind an equal choice.
+
+    >>> change(Change(0, 2, True, True, ("read",), ()))
+    'decision 1 of A and 3 of B: only A was offered read, and the ranks differ'
+    """
+    place = f"decision {found.a + 1}" + (f" of A and {found.b + 1} of B" if found.a != found.b else "")
+    parts = [*_offered(found.only_a, found.only_b), *(["the ranks differ"] if found.ranks else [])]
+    return f"{place}: {', and '.join(parts)}"
+
+
+def offered(option: Option | None) -> str:
+    """The score of an option, as it was written.
+
+    >>> offered(Option("read", 0.5)), offered(Option("read")), offered(None)
+    ('0.5', 'offered', 'not offered')
+    """
+    if option is None:
+        return "not offered"
+    return "offered" if option.score is None else f"{option.score:.12g}"
+
+
+def answers(diff: Diff) -> tuple[Answered, ...]:
+    """The four questions of an incident with the answers of both runs."""
+    a, b = diff.answers
+    return (
+        Answered("Does every call cite a decision?", _cited(a), _cited(b)),
+        Answered("Did the chosen tool run?", _ran(a), _ran(b)),
+        Answered("Was a margin too small to trust?", _low(a), _low(b)),
+        Answered("Did the other run fork off here?", _forked(a, diff), _forked(b, diff)),
+    )
+
+
+def finding(found: Finding) -> str:
+    """A finding of the audit in a sentence.
+
+    >>> finding(Finding(2, Kind.CHOICE_MISMATCH, "read->edit"))
+    'read was chosen, and edit was called.'
+    """
+    if found.kind is Kind.CHOICE_MISMATCH:
+        chosen, _, called = found.detail.partition("->")
+        return f"{chosen} was chosen, and {called} was called."
+    return _FINDINGS[found.kind].format(found.detail)
 
 
 def _because(diff: Diff) -> str:
-    match diff.diagnosis:
-        case Diagnosis.MENU:
-            sides = [
-                f"{_listed(tools)} offered only to {side}"
-                for side, tools in (("A", diff.only_a), ("B", diff.only_b))
-                if tools
-            ]
-            return f": {', '.join(sides)}"
-        case Diagnosis.SCORING:
-            ranked = ["the same tools ranked in another order"] if diff.ranks_differ else []
-            return f": {', '.join([*ranked, *_ties(diff)])}"
-        case Diagnosis.POLICY:
-            return ": same menu, same ranks, no tie, so the rule that picks differs"
-        case _:
-            return "; which options there were is not recorded"
+    if diff.diagnosis is Diagnosis.MENU:
+        return f": {', and '.join([*_offered(diff.only_a, diff.only_b), *_ties(diff)])}"
+    if diff.diagnosis is Diagnosis.SCORING:
+        ranks = ["the same tools stand in another order"] if diff.ranks_differ else []
+        return f": {', and '.join([*ranks, *_ties(diff)])}"
+    if diff.diagnosis is Diagnosis.POLICY:
+        scored = (
+            "without scores" if diff.margin_a is diff.margin_b is None else "with the same ranks and no tie"
+        )
+        return f" from the same menu, {scored}"
+    return "; the options are not recorded"
+
+
+def _offered(only_a: Sequence[str], only_b: Sequence[str]) -> list[str]:
+    sides = (("A", only_a), ("B", only_b))
+    return [f"only {side} was offered {_listed(tools)}" for side, tools in sides if tools]
 
 
 def _ties(diff: Diff) -> list[str]:
@@ -64,23 +159,55 @@ def _ties(diff: Diff) -> list[str]:
 
 
 def _equal(diff: Diff) -> str:
+    same = f"The same {_counted(len(diff.rows), _unit(diff))} in the same order"
     if diff.by == "steps":
-        return f"The same {_counted(len(diff.rows), 'step')} in the same order."
-    same = f"The same {_counted(len(diff.rows), 'choice')} in the same order"
-    if diff.diagnosis is Diagnosis.LATENT:
-        return f"{same}, but menus or ranks differ at {_counted(len(diff.changes), 'decision')}."
+        return f"{same}."
+    if diff.changes:
+        return f"{same}, but menus or ranks differ at {_places(each.a for each in diff.changes)}."
     if diff.mismatch is not None:
-        return f"{same}, out of the same menus and ranks; {_mismatch(diff.mismatch)}."
-    return f"{same}, out of the same menus and ranks, with the same calls and arguments."
+        return f"{same}, from the same menus and ranks; {_mismatch(diff.mismatch)}."
+    return f"{same}, from the same menus and ranks, with the same calls and arguments."
 
 
 def _mismatch(found: Mismatch) -> str:
-    where = "of the calls without a decision" if found.a is None else f"under decision {found.a + 1}"
-    return f"the first call that differs is call {found.call + 1} {where}"
+    tools = " and ".join(dict.fromkeys(tool for tool in (found.tool_a, found.tool_b) if tool))
+    where = "without a decision" if found.a is None else f"under decision {found.a + 1}"
+    return f"the call of {tools} {where} is the first that differs"
+
+
+def _cited(found: Answers) -> str:
+    verb = "cites" if len(found.uncited) == 1 else "cite"
+    return _said(found.cited, "yes", f"no: {_counted(len(found.uncited), 'call')} {verb} none")
+
+
+def _ran(found: Answers) -> str:
+    return _said(found.ran_as_chosen, "yes", f"no: not at {_places(found.mismatched)}")
+
+
+def _low(found: Answers) -> str:
+    return _said(found.margin_too_small, f"yes: at {_places(found.low)}", "no")
+
+
+def _forked(found: Answers, diff: Diff) -> str:
+    place = "" if diff.fork is None else f"yes: at {_unit(diff)} {diff.fork + 1}"
+    return _said(found.same_fork, place, "no: nowhere")
+
+
+def _said(told: bool | None, yes: str, no: str) -> str:
+    return INCOMPLETE if told is None else yes if told else no
+
+
+def _places(places: Iterable[int]) -> str:
+    numbers = [str(place + 1) for place in places]
+    return f"decision{'' if len(numbers) == 1 else 's'} {_listed(numbers)}"
+
+
+def _unit(diff: Diff) -> str:
+    return "decision" if diff.by == "decisions" else "step"
 
 
 def _counted(count: int, unit: str) -> str:
-    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+    return f"{count:,} {unit}{'' if count == 1 else 's'}"
 
 
 def _listed(names: Sequence[str]) -> str:

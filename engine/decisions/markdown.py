@@ -1,0 +1,97 @@
+"""A comparison as Markdown, to be pasted into a ticket."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from engine.decisions import wording
+from engine.decisions.aligning import Row, folded
+from engine.decisions.diff import Diff
+from engine.decisions.menus import side_by_side
+from engine.decisions.schema import Option
+from engine.decisions.sides import Side
+from engine.decisions.trace import Choice
+
+_TICKS = re.compile("`+")
+_MARKUP = re.compile(r"[\\`*<\[|~]")
+_ROWS = 60
+"""Rows of the sequences; the rest is counted."""
+
+
+def markdown(diff: Diff, a: Side, b: Side) -> str:
+    """The diagnosis, the sequences around what differs, the options at the fork, and the four answers.
+
+    Names are set as code, so that nothing in them is read as markup.
+
+    Examples
+    --------
+    >>> from engine.decisions.sides import compare_sides
+    >>> a, b = Side("r1", ("tool:read",)), Side("r2", ("tool:edit",))
+    >>> print("\\n".join(markdown(compare_sides(a, b), a, b).splitlines()[4:7]))
+    |  | A: `r1` |  | B: `r2` |
+    | --- | --- | --- | --- |
+    | 1 | `tool:read` | ≠ | `tool:edit` |
+    """
+    parts = [
+        [f"**{wording.NAMES[diff.diagnosis]}.** {_escaped(wording.headline(diff))}"],
+        [_escaped(wording.look_first(diff))],
+        _sequences(diff, a, b),
+        _options(diff, a, b),
+        [f"- {_escaped(wording.change(each))}" for each in diff.changes],
+        _table(("Incident", "A", "B"), wording.answers(diff)),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def _sequences(diff: Diff, a: Side, b: Side) -> list[str]:
+    shown = list(folded(diff.rows))
+    rows = [_row(each, a.sequence(diff), b.sequence(diff)) for each in shown[:_ROWS]]
+    rest = sum(each if isinstance(each, int) else 1 for each in shown[_ROWS:])
+    more = [("", f"{rest:,} more rows", "", "")] if rest else []
+    return _table(("", f"A: {_code(a.name)}", "", f"B: {_code(b.name)}"), [*rows, *more])
+
+
+def _row(row: Row | int, a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(row, int):
+        return "", f"{row:,} equal", "=", f"{row:,} equal"
+    number = next(place + 1 for place in (row.a, row.b) if place is not None)
+    ours, theirs = ("" if at is None else _code(names[at]) for names, at in ((a, row.a), (b, row.b)))
+    return str(number), ours, row.mark, theirs
+
+
+def _options(diff: Diff, a: Side, b: Side) -> list[str]:
+    """The options at the fork, in one order for both."""
+    ours, theirs = a.choice(diff, diff.fork), b.choice(diff, diff.fork)
+    if ours is None or theirs is None:
+        return []
+    rows = [
+        (_code(tool), _offered(option_a, ours), _offered(option_b, theirs))
+        for tool, option_a, option_b in side_by_side(ours.options, theirs.options)
+    ]
+    return _table((f"Options at decision {(diff.fork or 0) + 1}", "A", "B"), rows)
+
+
+def _offered(option: Option | None, choice: Choice) -> str:
+    text = _escaped(wording.offered(option))
+    return f"**{text}, chosen**" if option is not None and option.tool == choice.chosen else text
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _code(text: str) -> str:
+    """A name as a code span, in a table too: in a fence longer than any in it."""
+    fence = "`" * (max(map(len, _TICKS.findall(text)), default=0) + 1)
+    space = " " if "`" in text else ""
+    return f"{fence}{space}{_line(text)}{space}{fence}".replace("|", r"\|")
+
+
+def _escaped(text: str) -> str:
+    return _MARKUP.sub(r"\\\g<0>", _line(text))
+
+
+def _line(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
