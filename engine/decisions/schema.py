@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from math import isfinite
+from sys import float_info
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
@@ -39,7 +39,7 @@ class Decision(msgspec.Struct, frozen=True, tag_field="type", tag="decision"):
     options: tuple[Option, ...]
     chosen: str
     policy: str
-    margin: float | None
+    margin: int | float | None  # A whole number stays as it is written.
 
 
 class ToolCall(msgspec.Struct, frozen=True, tag_field="type", tag="tool_call"):
@@ -73,6 +73,21 @@ TYPES = ("decision", "tool_call", "tool_result")
 """Types of the lines that are read; others pass."""
 
 
+class Rest(msgspec.Struct, frozen=True):
+    """What a bad record still says of how it hangs together with others; "" or None what it does not.
+
+    Attributes
+    ----------
+    name : str or None
+        What a decision chose, or the tool of a call.
+    """
+
+    type: str = ""
+    span_id: str = ""
+    parent_id: str = ""
+    name: str | None = None
+
+
 class BadLine(ValueError):
     """A line that is no event and should be.
 
@@ -82,20 +97,32 @@ class BadLine(ValueError):
         ``bad_json`` or ``bad_record``.
     detail : str
         What is wrong; of a record it begins with the field.
+    rest : Rest
+        What can be read all the same, so that one fault is not taken for several.
     """
 
-    def __init__(self, kind: str, detail: str) -> None:
+    def __init__(self, kind: str, detail: str, rest: Rest | None = None) -> None:
         super().__init__(f"{kind}: {detail}")
         self.kind = kind
         self.detail = detail
+        self.rest = rest or Rest()
 
 
 class _Typed(msgspec.Struct, frozen=True):
     type: str
 
 
+class _Loose(msgspec.Struct, frozen=True):
+    type: Any = None
+    span_id: Any = None
+    parent_id: Any = None
+    tool: Any = None
+    chosen: Any = None
+
+
 _decode = msgspec.json.Decoder(Event).decode
 _decode_typed = msgspec.json.Decoder(_Typed).decode
+_decode_loose = msgspec.json.Decoder(_Loose).decode
 _skim = msgspec.json.Decoder(Raw).decode
 
 
@@ -119,14 +146,16 @@ def parse(line: bytes) -> Event | None:
     True
     """
     try:
-        line.decode()  # msgspec looks at the text of fields only.
+        if not line.isascii():
+            line.decode()  # msgspec looks at the text of fields only.
         event = _decode(line)
     except msgspec.ValidationError as error:
         _pass_others(line, error)
         return None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _bad_json(error) from None
-    _check_numbers(event)
+    if isinstance(event, Decision) and abs(event.margin or 0) > float_info.max:
+        raise BadLine("bad_record", "margin: number out of range", _rest(line))
     return event
 
 
@@ -140,7 +169,20 @@ def _pass_others(line: bytes, wrong: msgspec.ValidationError) -> None:
         pass
     except (msgspec.DecodeError, RecursionError) as error:
         raise _bad_json(error) from None
-    raise BadLine("bad_record", said(wrong)) from None
+    raise BadLine("bad_record", said(wrong), _rest(line)) from None
+
+
+def _rest(line: bytes) -> Rest:
+    """The ids and the name of a record, as far as they are text."""
+    try:
+        loose = _decode_loose(line)
+    except (msgspec.DecodeError, RecursionError):
+        return Rest()
+    name = loose.chosen if loose.type == "decision" else loose.tool
+    type_, span_id, parent_id = (
+        each if isinstance(each, str) else "" for each in (loose.type, loose.span_id, loose.parent_id)
+    )
+    return Rest(type_, span_id, parent_id, name if isinstance(name, str) else None)
 
 
 def kind_of(line: bytes) -> str:
@@ -168,17 +210,6 @@ def said(error: msgspec.ValidationError) -> str:
         field = text.split("`")[1]
         return f"{place}.{field}: missing".lstrip(".")
     return f"{place or 'the line'}: {text[:1].lower()}{text[1:]}"
-
-
-def _check_numbers(event: Event) -> None:
-    """Numbers beyond a float's range are no scores."""
-    if not isinstance(event, Decision):
-        return
-    for place, option in enumerate(event.options):
-        if option.score is not None and not isfinite(option.score):
-            raise BadLine("bad_record", f"options[{place}].score: not a finite number")
-    if event.margin is not None and not isfinite(event.margin):
-        raise BadLine("bad_record", "margin: not a finite number")
 
 
 def json_schema() -> dict[str, Any]:

@@ -1,0 +1,219 @@
+"""What is wrong with a decision trace: one pass over its lines, then one over its ids in order.
+
+Everything that needs a second event (who called what under which decision, ids that are there
+twice, children before their parents) is about one id. So events leave :class:`Link` s, which are
+put in order of their id: in memory for a run, in a temporary file for a file of any size.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from enum import IntEnum
+from itertools import groupby
+from operator import attrgetter
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from engine.decisions.menus import LOW_MARGIN, margin_of
+from engine.decisions.schema import BadLine, Decision, Event, Rest, ToolCall
+from engine.decisions.trace import Finding, Kind
+
+MARGIN_TOLERANCE = 1e-6
+"""A margin further from the scores' own is wrong."""
+LONG_GOAL_CHARACTERS = 200
+"""A longer goal is an essay: decisions should stay cheap to compare."""
+
+
+Numbered: TypeAlias = tuple[int, Event | BadLine]
+
+
+class Role(IntEnum):
+    """What an event has to do with an id: it hangs from it, or it bears it."""
+
+    CHILD = 0
+    CALL = 1
+    BEARER = 2
+    DECISION = 3
+
+
+_ROLES = {
+    "decision": (Role.CHILD, Role.DECISION),
+    "tool_call": (Role.CALL, Role.BEARER),
+    "tool_result": (Role.CHILD, Role.BEARER),
+}
+_PLACE = {kind: place for place, kind in enumerate(Kind)}
+
+
+class Link(msgspec.Struct, frozen=True, order=True, array_like=True):
+    """That an event hangs from an id, or bears it.
+
+    Attributes
+    ----------
+    ts : datetime or None
+        None if it is not to be compared with others.
+    name : str or None
+        What a decision chose or a call called; None if that could not be read.
+    """
+
+    id: str
+    line: int
+    role: Role
+    span_id: str
+    ts: datetime | None
+    name: str | None = None
+
+
+class Links(Protocol):
+    """Remembers links."""
+
+    def append(self, link: Link, /) -> object:
+        """Remember one; they come by line."""
+
+    def __iter__(self) -> Iterator[Link]:
+        """All of them; :func:`findings` wants those of an id together, by line."""
+
+
+class InMemory(list[Link]):
+    """Links of a trace that fits into memory."""
+
+    def __iter__(self) -> Iterator[Link]:
+        return iter(sorted(super().__iter__(), key=attrgetter("id", "line", "role")))
+
+
+def order(finding: Finding) -> tuple[int, int]:
+    """What findings are sorted by: line, then kind as :class:`~engine.decisions.trace.Kind` lists them."""
+    return finding.line, _PLACE[finding.kind]
+
+
+def audit(lines: Iterable[Numbered], low_margin: float = LOW_MARGIN) -> tuple[Finding, ...]:
+    """Everything wrong with a trace, in order.
+
+    Parameters
+    ----------
+    lines : iterable of (int, Event or BadLine)
+        Each event with the number of its line, ascending; lines of other types are left out.
+    low_margin : float
+        Margins from 0 to below this are found.
+
+    Examples
+    --------
+    >>> [(each.kind.value, each.detail) for each in audit([(1, BadLine("bad_json", "cut off"))])]
+    [('bad_json', 'cut off')]
+    """
+    return tuple(sorted(findings(lines, low_margin, InMemory()), key=order))
+
+
+def findings(lines: Iterable[Numbered], low_margin: float, links: Links) -> Iterator[Finding]:
+    """The same for a trace of any size, as found: :func:`order` puts them in order.
+
+    Parameters
+    ----------
+    links : Links
+        Empty; where what is known of ids is put in order.
+    """
+    before: datetime | None = None
+    for line, event in lines:
+        ts = None
+        if isinstance(event, BadLine):
+            yield Finding(line, Kind(event.kind), event.detail, event.rest.span_id)
+        else:
+            if before is not None and event.ts < before:
+                yield Finding(line, Kind.TIME_REVERSED, "earlier than the line before", event.span_id)
+            else:
+                ts = event.ts
+            before = event.ts
+        if isinstance(event, Decision):
+            yield from _of_decision(line, event, settings)
+        for link in _links(line, event, ts):
+            links.append(link)
+    for _, same in groupby(links, key=attrgetter("id")):
+        yield from _of_id(same)
+
+
+def _of_decision(line: int, decision: Decision, low_margin: float) -> Iterator[Finding]:
+    tools = [option.tool for option in decision.options]
+    if decision.chosen not in tools:
+        yield Finding(line, Kind.CHOSEN_MISSING, decision.chosen, decision.span_id)
+    yield from _of_margin(line, decision, low_margin)
+    for tool in _repeated(tools):
+        yield Finding(line, Kind.DUPLICATE_OPTION, tool, decision.span_id)
+    if len(decision.goal) > LONG_GOAL_CHARACTERS:
+        yield Finding(line, Kind.LONG_GOAL, f"{len(decision.goal)} characters", decision.span_id)
+
+
+def _of_margin(line: int, decision: Decision, low_margin: float) -> Iterator[Finding]:
+    """Nothing where no margin is told, nothing was offered beside one tool, or the choice was not offered."""
+    told, tools = decision.margin, {option.tool: option.score for option in decision.options}
+    if told is None or len(tools) < 2:
+        return
+    margin = margin_of(decision.options, decision.chosen)
+    if margin is None:
+        if decision.chosen in tools or not any(score is not None for score in tools.values()):
+            yield Finding(line, Kind.BAD_MARGIN, str(told), decision.span_id)
+        return
+    if abs(told - margin) > MARGIN_TOLERANCE:
+        yield Finding(line, Kind.BAD_MARGIN, str(told), decision.span_id)
+    else:
+        margin = told  # Its own writing has no rounding errors.
+    if 0 <= margin < low_margin:
+        yield Finding(line, Kind.LOW_MARGIN, f"{margin:.6g}", decision.span_id)
+    if margin < 0 and decision.policy.startswith("argmax"):
+        yield Finding(line, Kind.NOT_TOP, f"{margin:.6g}", decision.span_id)
+
+
+def _repeated(tools: list[str]) -> list[str]:
+    if len(set(tools)) == len(tools):
+        return []
+    return [tool for tool, times in Counter(tools).items() if times > 1]
+
+
+def _links(line: int, event: Event | BadLine, ts: datetime | None) -> Iterator[Link]:
+    """That an event hangs from its parent and bears its id, as far as a bad record says so."""
+    rest = event.rest if isinstance(event, BadLine) else _rest(event)
+    if rest.type not in _ROLES:
+        return
+    as_child, as_bearer = _ROLES[rest.type]
+    yield Link(rest.parent_id, line, as_child, rest.span_id, ts, rest.name)
+    if rest.span_id:
+        yield Link(rest.span_id, line, as_bearer, rest.span_id, ts, rest.name)
+
+
+def _rest(event: Event) -> Rest:
+    match event:
+        case Decision():
+            return Rest("decision", event.span_id, event.parent_id, event.chosen)
+        case ToolCall():
+            return Rest("tool_call", event.span_id, event.parent_id, event.tool)
+        case _:
+            return Rest("tool_result", event.span_id, event.parent_id)
+
+
+def _of_id(links: Iterable[Link]) -> Iterator[Finding]:
+    """What is wrong with one id; a decision of it is consumed by the first call under it."""
+    bearer: Link | None = None
+    decision: Link | None = None
+    for link in links:
+        if link.role >= Role.BEARER:
+            if bearer is not None:
+                yield Finding(link.line, Kind.DUPLICATE_SPAN, link.id, link.id)
+            bearer = link
+            decision = link if link.role == Role.DECISION else decision
+            continue
+        if link.role == Role.CALL:
+            yield from _of_call(link, decision)
+            decision = None
+        if bearer is not None and bearer.ts is not None and link.ts is not None and link.ts < bearer.ts:
+            yield Finding(link.line, Kind.TIME_REVERSED, f"earlier than its parent {link.id}", link.span_id)
+    if decision is not None:
+        yield Finding(decision.line, Kind.UNCONSUMED_DECISION, decision.id, decision.id)
+
+
+def _of_call(call: Link, decision: Link | None) -> Iterator[Finding]:
+    tool = call.name or ""
+    if decision is None:
+        yield Finding(call.line, Kind.MISSING_DECISION, tool, call.span_id)
+    elif None not in (decision.name, call.name) and decision.name != tool:
+        yield Finding(call.line, Kind.CHOICE_MISMATCH, f"{decision.name}->{tool}", call.span_id)
