@@ -197,10 +197,12 @@ def test_checks_go_on_when_the_process_for_checks_dies(workers: Workers) -> None
 @pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
 def test_told_to_end_all_end(workers: Workers, told: signal.Signals) -> None:
     children = workers.children()
+    assert post(workers.address, body([span("run-1", 0)])).status == 200
     workers.process.send_signal(told)
     assert workers.process.wait(WAIT_S) == 0
     workers.until_gone(children)
     assert "Traceback" not in workers.log.read_text()
+    assert not [*workers.log.parent.glob("runs.sqlite-wal")]  # The file alone is the store.
 
 
 def test_killed_none_is_left(workers: Workers) -> None:

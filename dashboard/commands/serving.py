@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +24,7 @@ from dashboard.commands.settings import DEFAULTS, Settings
 from dashboard.commands.workers import supervise
 from dashboard.components import words
 from engine import demo, upkeep
-from engine.errors import ForkmapError
+from engine.errors import ForkmapError, StoreError
 from engine.ingest.limits import Limits
 from engine.keys import ANYONE
 from engine.metering import Meter
@@ -172,7 +172,11 @@ def _serve_by(served: Served, count: int, said: list[str]) -> None:
         def forget(pid: int) -> None:
             mark_process_dead(pid, folder)  # type: ignore[no-untyped-call]
 
-        supervise([*[answer] * count, check, keep], forget)
+        try:
+            supervise([*[answer] * count, check, keep], forget)
+        finally:
+            with suppress(StoreError):
+                served.store.change()  # Opens it: whoever closes it last has its log written back.
 
 
 def _answering(served: Served, keys: KeyCheck, metrics: Metrics) -> Callable[..., None]:
