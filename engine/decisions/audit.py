@@ -26,7 +26,6 @@ MARGIN_TOLERANCE = 1e-6
 LONG_GOAL_CHARACTERS = 200
 """A longer goal is an essay: decisions should stay cheap to compare."""
 
-
 Numbered: TypeAlias = tuple[int, Event | BadLine]
 
 
@@ -116,19 +115,17 @@ def findings(lines: Iterable[Numbered], low_margin: float, links: Links) -> Iter
     """
     before: datetime | None = None
     for line, event in lines:
-        ts = None
         if isinstance(event, BadLine):
             yield Finding(line, Kind(event.kind), event.detail, event.rest.span_id)
-        else:
-            if before is not None and event.ts < before:
-                yield Finding(line, Kind.TIME_REVERSED, "earlier than the line before", event.span_id)
-            else:
-                ts = event.ts
-            before = event.ts
+            _remember(links, line, event.rest)
+            continue
         if isinstance(event, Decision):
-            yield from _of_decision(line, event, settings)
-        for link in _links(line, event, ts):
-            links.append(link)
+            yield from _of_decision(line, event, low_margin)
+        is_reversed = before is not None and event.ts < before
+        if is_reversed:
+            yield Finding(line, Kind.TIME_REVERSED, "earlier than the line before", event.span_id)
+        _remember(links, line, _rest(event), event.ts, is_reversed)
+        before = event.ts
     for _, same in groupby(links, key=attrgetter("id")):
         yield from _of_id(same)
 
@@ -170,15 +167,15 @@ def _repeated(tools: list[str]) -> list[str]:
     return [tool for tool, times in Counter(tools).items() if times > 1]
 
 
-def _links(line: int, event: Event | BadLine, ts: datetime | None) -> Iterator[Link]:
-    """That an event hangs from its parent and bears its id, as far as a bad record says so."""
-    rest = event.rest if isinstance(event, BadLine) else _rest(event)
-    if rest.type not in _ROLES:
-        return
-    as_child, as_bearer = _ROLES[rest.type]
-    yield Link(rest.parent_id, line, as_child, rest.span_id, ts, rest.name)
-    if rest.span_id:
-        yield Link(rest.span_id, line, as_bearer, rest.span_id, ts, rest.name)
+def _remember(
+    links: Links, line: int, rest: Rest, ts: datetime | None = None, is_reversed: bool = False
+) -> None:
+    """Keep that an event hangs from its parent and bears its id; a reversed one is found once only."""
+    if rest.type in _ROLES:
+        child, bearer = _ROLES[rest.type]
+        links.append(Link(rest.parent_id, line, child, rest.span_id, None if is_reversed else ts, rest.name))
+        if rest.span_id:
+            links.append(Link(rest.span_id, line, bearer, rest.span_id, ts, rest.name))
 
 
 def _rest(event: Event) -> Rest:
@@ -205,7 +202,7 @@ def _of_id(links: Iterable[Link]) -> Iterator[Finding]:
         if link.role == Role.CALL:
             yield from _of_call(link, decision)
             decision = None
-        if bearer is not None and bearer.ts is not None and link.ts is not None and link.ts < bearer.ts:
+        if bearer is not None and _is_earlier(link.ts, bearer.ts):
             yield Finding(link.line, Kind.TIME_REVERSED, f"earlier than its parent {link.id}", link.span_id)
     if decision is not None:
         yield Finding(decision.line, Kind.UNCONSUMED_DECISION, decision.id, decision.id)
@@ -217,3 +214,7 @@ def _of_call(call: Link, decision: Link | None) -> Iterator[Finding]:
         yield Finding(call.line, Kind.MISSING_DECISION, tool, call.span_id)
     elif None not in (decision.name, call.name) and decision.name != tool:
         yield Finding(call.line, Kind.CHOICE_MISMATCH, f"{decision.name}->{tool}", call.span_id)
+
+
+def _is_earlier(ts: datetime | None, than: datetime | None) -> bool:
+    return ts is not None and than is not None and ts < than
