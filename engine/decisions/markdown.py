@@ -29,16 +29,17 @@ def markdown(diff: Diff, a: Side, b: Side) -> str:
     >>> from engine.decisions.sides import compare_sides
     >>> a, b = Side("r1", ("tool:read",)), Side("r2", ("tool:edit",))
     >>> print("\\n".join(markdown(compare_sides(a, b), a, b).splitlines()[4:7]))
-    |  | A: `r1` |  | B: `r2` |
-    | --- | --- | --- | --- |
-    | 1 | `tool:read` | ≠ | `tool:edit` |
+    | A: `r1` |  | B: `r2` |
+    | --- | --- | --- |
+    | 1 `tool:read` | ≠ | 1 `tool:edit` |
     """
     parts = [
         [f"**{wording.NAMES[diff.diagnosis]}.** {_escaped(wording.headline(diff))}"],
         [_escaped(wording.look_first(diff))],
         _sequences(diff, a, b),
         _options(diff, a, b),
-        [f"- {_escaped(wording.change(each))}" for each in diff.changes],
+        [f"- {_escaped(wording.change(each))}" for each in diff.changes[:_ROWS]],
+        _arguments(diff),
         _table(("Incident", "A", "B"), wording.answers(diff)),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
@@ -48,16 +49,17 @@ def _sequences(diff: Diff, a: Side, b: Side) -> list[str]:
     shown = list(folded(diff.rows))
     rows = [_row(each, a.sequence(diff), b.sequence(diff)) for each in shown[:_ROWS]]
     rest = sum(each if isinstance(each, int) else 1 for each in shown[_ROWS:])
-    more = [("", f"{rest:,} more rows", "", "")] if rest else []
-    return _table(("", f"A: {_code(a.name)}", "", f"B: {_code(b.name)}"), [*rows, *more])
+    more = [(f"{rest:,} more rows", "", "")] if rest else []
+    return _table((f"A: {_code(a.name)}", "", f"B: {_code(b.name)}"), [*rows, *more])
 
 
 def _row(row: Row | int, a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:
     if isinstance(row, int):
-        return "", f"{row:,} equal", "=", f"{row:,} equal"
-    number = next(place + 1 for place in (row.a, row.b) if place is not None)
-    ours, theirs = ("" if at is None else _code(names[at]) for names, at in ((a, row.a), (b, row.b)))
-    return str(number), ours, row.mark, theirs
+        return f"{row:,} equal", "=", f"{row:,} equal"
+    ours, theirs = (
+        "" if at is None else f"{at + 1} {_code(names[at])}" for names, at in ((a, row.a), (b, row.b))
+    )
+    return ours, row.mark, theirs
 
 
 def _options(diff: Diff, a: Side, b: Side) -> list[str]:
@@ -75,6 +77,17 @@ def _options(diff: Diff, a: Side, b: Side) -> list[str]:
 def _offered(option: Option | None, choice: Choice) -> str:
     text = _escaped(wording.offered(option))
     return f"**{text}, chosen**" if option is not None and option.tool == choice.chosen else text
+
+
+def _arguments(diff: Diff) -> list[str]:
+    if diff.mismatch is None or not diff.mismatch.lines:
+        return []
+    lines = diff.mismatch.lines[:_ROWS]
+    rows = [
+        (_code(each.path or "all"), *(_code(wording.argument(at)) for at in (each.a, each.b)))
+        for each in lines
+    ]
+    return _table(("Arguments of the first call that differs", "A", "B"), rows)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET
 
 from engine.decisions.diff import Answers, Change, Diagnosis, Diff, Mismatch
 from engine.decisions.schema import Option
@@ -25,6 +28,9 @@ INCOMPLETE = "incomplete: cannot tell"
 
 _LISTED = 5
 """Names that are listed before the rest are only counted."""
+
+_LONG = 200
+"""Characters of an argument that are shown."""
 
 _FIRST = {
     Diagnosis.MENU: "Look first at the prompt and the tool catalogue: what made the menus differ?",
@@ -109,6 +115,16 @@ def offered(option: Option | None) -> str:
     if option is None:
         return "not offered"
     return "offered" if option.score is None else f"{option.score:.12g}"
+
+
+def argument(value: Any) -> str:
+    """A part of a call's arguments as JSON, cut where it is long; "absent" where a side has none.
+
+    >>> argument("date"), argument(UNSET)
+    ('"date"', 'absent')
+    """
+    text = "absent" if value is UNSET else msgspec.json.encode(value).decode()
+    return text if len(text) <= _LONG else f"{text[:_LONG]}…"
 
 
 def answers(diff: Diff) -> tuple[Answered, ...]:
