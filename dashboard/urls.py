@@ -5,6 +5,7 @@
     /                                       the agents
     /map?agent=A&window=all&view=tools&node=KEY
     /run?run=ID&window=all&next=SIGNATURE
+    /compare?ticket=T&a=RUN&b=RUN           two runs side by side
     /calibration?agent=A&window=all
     /rules?agent=A&rules=TEXT               rules for outcomes, and what others would change
     /go?q=TEXT                              a pasted run, trace, ticket or agent
@@ -33,6 +34,7 @@ from engine.runs import ALL_TIME, SECOND_NS, Cohort, View, Window
 HOME = "/"
 MAP = "/map"
 RUN = "/run"
+COMPARE = "/compare"
 CALIBRATION = "/calibration"
 RULES = "/rules"
 SAY_OUTCOME = "/run/outcome"
@@ -223,6 +225,16 @@ def run_url(look: Look) -> str:
     '/run?run=r%2F1&next=tool%3Ax'
     """
     return _url(RUN, look, "run", "next")
+
+
+def compare_url(a: str = "", b: str = "", ticket: str = "") -> str:
+    """Two runs side by side, or what of them is chosen so far.
+
+    >>> compare_url("r/1", "r2", "t 7"), compare_url()
+    ('/compare?ticket=t+7&a=r%2F1&b=r2', '/compare')
+    """
+    query = urlencode({key: value for key, value in (("ticket", ticket), ("a", a), ("b", b)) if value})
+    return f"{COMPARE}?{query}" if query else COMPARE
 
 
 def calibration_url(look: Look) -> str:
