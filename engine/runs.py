@@ -142,7 +142,7 @@ class ReadingSettings(msgspec.Struct, frozen=True):
         Counts up when this code makes other runs or paths of the same spans.
     """
 
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
     run_key: RunKey = "session"
     evaluation: Evaluation = Evaluation()
 

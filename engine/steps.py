@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from engine.conventions import Kind, Reading
+from engine.conventions import DECISION_SCOPE, Kind, Reading
 from engine.placing import Placed
 from engine.spans import Status
 
@@ -47,12 +47,33 @@ def steps(ordered: Sequence[Placed]) -> tuple[Step, ...]:
     calls = _once_across_scopes(_once(models)) if models else []
     others = (
         _Call(found, found.reading.name, True, None, None)
-        for found in ordered
-        if found.reading.kind is Kind.TOOL or _is_other_agent(found)
+        for found in (*_tools(ordered), *filter(_is_other_agent, ordered))
     )
-    made = [(call.placed.depth, _step(call)) for call in (*calls, *others)]
+    results = _results(ordered)
+    made = [
+        (call.placed.depth, _step(call, results.get(call.placed, call.placed))) for call in (*calls, *others)
+    ]
     made.sort(key=_order)
     return tuple(step for _, step in made)
+
+
+def _tools(ordered: Sequence[Placed]) -> list[Placed]:
+    """The tool calls; events of a decision trace are none where anything else tells of the calls."""
+    tools = [found for found in ordered if found.reading.kind is Kind.TOOL]
+    return [found for found in tools if found.span.scope != DECISION_SCOPE] or tools
+
+
+def _results(ordered: Sequence[Placed]) -> dict[Placed, Placed]:
+    """By the call of a decision trace, the event that completes it: the first with a status under it."""
+    return {
+        found.caller: found
+        for found in reversed(ordered)
+        if found.span.scope == DECISION_SCOPE
+        and found.caller is not None
+        and found.caller.span.span_id == found.span.parent_id
+        and found.reading.kind is Kind.OTHER
+        and found.reading.status != Status.UNSET
+    }
 
 
 def _is_other_agent(found: Placed) -> bool:
@@ -67,15 +88,15 @@ def _order(item: tuple[int, Step]) -> tuple[int, int, str, str, str]:
     return step.start_ns, depth, step.signature, step.span_id, step.trace_id
 
 
-def _step(call: _Call) -> Step:
+def _step(call: _Call, end: Placed) -> Step:
     span, reading = call.placed.span, call.placed.reading
     return Step(
         f"{reading.kind}:{call.name}",
         span.start_ns,
-        span.end_ns,
+        end.span.end_ns,
         span.trace_id,
         span.span_id,
-        reading.status == Status.ERROR,
+        end.reading.status == Status.ERROR,
         call.input_tokens,
         call.output_tokens,
     )

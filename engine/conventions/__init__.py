@@ -9,4 +9,14 @@ from engine.conventions.outcomes import OUTCOMES, Evaluation, check
 from engine.conventions.reading import Reading, read, session
 from engine.conventions.table import AGENT_KEY, DECISION_SCOPE, Kind
 
-__all__ = ["AGENT_KEY", "DECISION_SCOPE", "OUTCOMES", "Evaluation", "Kind", "Reading", "check", "read", "session"]
+__all__ = [
+    "AGENT_KEY",
+    "DECISION_SCOPE",
+    "OUTCOMES",
+    "Evaluation",
+    "Kind",
+    "Reading",
+    "check",
+    "read",
+    "session",
+]

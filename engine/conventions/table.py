@@ -141,9 +141,10 @@ AGENT_KEYS = _keys("gen_ai.agent.name", "agent.name", "agent_name", "lk.agent_na
 """Name of the agent, on a span of any kind."""
 WORKFLOW_KEYS = _keys("gen_ai.workflow.name", "traceloop.workflow.name")
 """Names the agent where no other key does."""
+NAME_KEY = "forkmap.name"
 NAME_KEYS: Mapping[Kind, Keys] = {
     Kind.LLM: (
-        *_keys("forkmap.name", "gen_ai.request.model"),
+        *_keys(NAME_KEY, "gen_ai.request.model"),
         ("llm.invocation_parameters", "model"),
         *_keys(
             "ai.model.id",
@@ -158,7 +159,7 @@ NAME_KEYS: Mapping[Kind, Keys] = {
         ),
     ),
     Kind.TOOL: _keys(
-        "forkmap.name",
+        NAME_KEY,
         "gen_ai.tool.name",
         "tool.name",
         "ai.toolCall.name",
@@ -168,11 +169,11 @@ NAME_KEYS: Mapping[Kind, Keys] = {
         "agentops.entity.name",
     ),
     Kind.AGENT: (
-        *_keys("forkmap.name"),
+        *_keys(NAME_KEY),
         *AGENT_KEYS,
         *_keys("ai.telemetry.functionId", "traceloop.entity.name", "agentops.entity.name", "graph.node.id"),
     ),
-    Kind.OTHER: _keys("forkmap.name"),
+    Kind.OTHER: _keys(NAME_KEY),
 }
 """Where a step's name stands; OpenInference's ``llm.model_name`` may be the response's model."""
 
@@ -253,8 +254,9 @@ OPTION_KEYS: Mapping[str, tuple[str, ...]] = {
 """What the parts of an option are called."""
 ARGUMENT_KEYS: Keys = _keys(
     "gen_ai.tool.call.arguments",
-    "tool.parameters",
     "input.value",
+    "tool.parameters",
+    "tool.parameters",
     "ai.toolCall.args",
     "tool_arguments",
     "traceloop.entity.input",
@@ -268,7 +270,10 @@ ARGUMENT_KEYS: Keys = _keys(
     "tool_input",
     "gen_ai.prompt",
 )
-"""What a tool was called with; ``gen_ai.prompt`` is LangSmith's word for it."""
+"""What a tool was called with.
+
+``tool.parameters`` may be what the tool takes at all; ``gen_ai.prompt`` is LangSmith's word.
+"""
 RESULT_KEYS: Keys = _keys(
     "gen_ai.tool.call.result",
     "output.value",

@@ -18,6 +18,7 @@ from engine.conventions.table import (
     DECISION_PREFIXES,
     DECISION_SCOPE,
     EVENT_ID_KEY,
+    NAME_KEY,
     RESULT_BYTES_KEY,
     RESULT_OK_KEY,
     TICKET_KEYS,
@@ -41,7 +42,7 @@ from engine.spans import Span, Status
 
 MAX_ID_CHARACTERS = 256
 RUN_KEY = "session.id"
-KIND_KEY, NAME_KEY = "forkmap.kind", "forkmap.name"
+KIND_KEY = "forkmap.kind"
 TICKET_KEY, VERSION_KEY = TICKET_KEYS[0][0], VERSION_KEYS[0][0]
 ARGUMENTS_KEY = ARGUMENT_KEYS[0][0]
 _MICROSECOND = timedelta(microseconds=1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Raw
@@ -58,6 +60,10 @@ class Call(msgspec.Struct, frozen=True):
     size_bytes: int | None = None
 
 
+Ended: TypeAlias = tuple[bool | None, int | None]
+NOTHING_ENDED: Mapping[str, Ended] = MappingProxyType({})
+
+
 class Choice(msgspec.Struct, frozen=True):
     """A decision and the calls under it, in order; the first is the one that carries it out."""
 
@@ -88,8 +94,22 @@ class Trace(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
 
 
-def assemble(run_id: str, events: Iterable[Event], findings: Iterable[Finding] = ()) -> Trace:
-    """The trace that events make, whatever their order; of an id that is there twice the first counts."""
+def assemble(
+    run_id: str,
+    events: Iterable[Event],
+    findings: Iterable[Finding] = (),
+    ended: Mapping[str, Ended] = NOTHING_ENDED,
+) -> Trace:
+    """The trace that events make, whatever their order; of an id that is there twice the first counts.
+
+    Parameters
+    ----------
+    run_id : str
+    events : iterable of Event
+    findings : iterable of Finding
+    ended : mapping of str to tuple
+        By the id of a call, what came of it where no event tells: ``ok`` and ``size_bytes``.
+    """
     decisions: dict[str, Decision] = {}
     calls: dict[str, ToolCall] = {}
     results: dict[str, ToolResult] = {}
@@ -105,14 +125,11 @@ def assemble(run_id: str, events: Iterable[Event], findings: Iterable[Finding] =
     loose: list[Call] = []
     for call in calls.values():
         place = under.setdefault(call.parent_id, []) if call.parent_id in decisions else loose
-        place.append(_call(call, results.get(call.span_id)))
+        result = results.get(call.span_id)
+        told = (result.ok, result.bytes) if result else ended.get(call.span_id, (None, None))
+        place.append(Call(call.span_id, call.ts, call.tool, call.args, *told))
     choices = tuple(_choice(decision, under.get(decision.span_id, ())) for decision in decisions.values())
     return Trace(run_id, choices, tuple(loose), tuple(findings))
-
-
-def _call(call: ToolCall, result: ToolResult | None) -> Call:
-    told = (result.ok, result.bytes) if result else (None, None)
-    return Call(call.span_id, call.ts, call.tool, call.args, *told)
 
 
 def _choice(decision: Decision, calls: Iterable[Call]) -> Choice:
