@@ -148,7 +148,8 @@ def test_a_question_that_is_none_is_refused_by_its_field(
 
 
 def test_a_question_of_more_than_a_mebibyte_is_not_read(programs: Programs) -> None:
-    assert programs.ask("POST", "check", data=b" " * (2**20 + 1)).status_code == 413
+    long = programs.ask("POST", "check", data=b" " * (2**20 + 1))
+    assert (long.status_code, long.json["detail"]) == (413, "The body holds more than 1,048,576 bytes.")
 
 
 # --- policies ------------------------------------------------------------------------------

@@ -147,6 +147,16 @@ def test_a_store_is_made_with_its_directory_and_opened_again(tmp_path: Path) -> 
     assert [file.name for file in path.parent.iterdir()] == ["runs.sqlite"]
 
 
+def test_a_store_is_its_users_alone(path: Path) -> None:
+    store = open_store(path, create=True)
+    store.append("default", SPANS)
+    rights = {
+        file.name: file.stat().st_mode & 0o777 for file in path.parent.glob("runs.sqlite*") if file.is_file()
+    }
+    assert rights == dict.fromkeys(("runs.sqlite", "runs.sqlite-wal", "runs.sqlite-shm"), 0o600)
+    store.close()
+
+
 def test_a_place_where_nothing_can_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be created"):

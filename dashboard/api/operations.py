@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import msgspec
 from flask import Flask, Response, request
 from msgspec import UNSET, UnsetType, inspect
+from werkzeug.exceptions import RequestEntityTooLarge
 
 from engine.errors import InputError
 
@@ -116,6 +117,8 @@ def body(type_: type[T]) -> T:
     request.max_content_length = MAX_BODY_BYTES
     try:
         return msgspec.json.decode(request.get_data(cache=False), type=type_)
+    except RequestEntityTooLarge:
+        raise RequestEntityTooLarge(f"The body holds more than {MAX_BODY_BYTES:,} bytes.") from None
     except msgspec.ValidationError as error:
         raise InputError(sentence(error, type_)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

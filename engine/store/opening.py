@@ -120,6 +120,7 @@ def create(path: Path) -> None:
 
 
 def _write_empty(path: Path) -> None:
+    path.touch(0o600)  # SQLite gives a log the rights of its file.
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.executescript(
