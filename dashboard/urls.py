@@ -5,8 +5,8 @@
     /                                       the agents
     /map?agent=A&window=all&view=tools&node=KEY
     /run?run=ID&window=all&next=SIGNATURE
-    /compare?ticket=T&a=RUN&b=RUN           two runs side by side
     /calibration?agent=A&window=all
+    /compare?ticket=T&a=RUN&b=RUN           two runs side by side; without both, what there is to compare
     /rules?agent=A&rules=TEXT               rules for outcomes, and what others would change
     /go?q=TEXT                              a pasted run, trace, ticket or agent
     /found?q=TEXT                           what that text names, when it is not one thing
@@ -88,6 +88,8 @@ class Look(NamedTuple):
         Stable key of the selected node, "" for none.
     rules : str or None
         Rules for outcomes to try, None for those that are set.
+    ticket, a, b : str
+        Whose runs are compared, and which two.
     complaint : str
         What of the URL could not be read, "" if all of it.
     """
@@ -100,6 +102,9 @@ class Look(NamedTuple):
     next: str = ""
     q: str = ""
     rules: str | None = None
+    ticket: str = ""
+    a: str = ""
+    b: str = ""
     complaint: str = ""
 
     def cohort(self, tenant: str) -> Cohort:
@@ -128,6 +133,9 @@ def parse(search: str | None) -> Look:
         next=found.get("next", ""),
         q=found.get("q", ""),
         rules=found.get("rules"),
+        ticket=found.get("ticket", ""),
+        a=found.get("a", ""),
+        b=found.get("b", ""),
         complaint=complaint,
     )
 
