@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import perf_counter
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
@@ -9,7 +10,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from engine.ingest.limits import Limits
 from engine.ingest.request import Batch, Encoding, read
 from engine.metering import UNMETERED, Meter
-from engine.store import Store
+from engine.spans import Span
+from engine.store import Appended, Store
 
 RETRY_AFTER_S = 5
 """When a store that is busy or full is worth asking again."""
@@ -33,13 +35,20 @@ def take(
         Nothing of it was kept.
     """
     batch = read(body, encoding, limits)
-    if batch.spans:
-        begun_s = perf_counter()
-        store.append(tenant, batch.spans)
-        meter.time("append_seconds", perf_counter() - begun_s)
-    meter.count("spans_accepted", len(batch.spans))
-    meter.count("spans_refused", batch.rejected)
+    keep(store, tenant, batch.spans, batch.rejected, meter)
     return batch
+
+
+def keep(store: Store, tenant: str, spans: Sequence[Span], refused: int, meter: Meter) -> Appended:
+    """Keep the spans of a request, whatever it was; on return they are durable."""
+    done = Appended()
+    if spans:
+        begun_s = perf_counter()
+        done = store.append(tenant, spans)
+        meter.time("append_seconds", perf_counter() - begun_s)
+    meter.count("spans_accepted", len(spans))
+    meter.count("spans_refused", refused)
+    return done
 
 
 def success(batch: Batch) -> ExportTraceServiceResponse:
