@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from engine.calibration import Calibration, calibrate
 from engine.conventions import Kind
@@ -196,6 +198,31 @@ def examples(
         if wanted(outcome):
             found.append(Example(behaviour.run_ids[member], behaviour.tickets[member], outcome))
     return found
+
+
+def success_beside(
+    behaviour: BehaviourMap, run_id: str, ticket: str | None, nodes: Sequence[int]
+) -> Example | None:
+    """The success to compare a run with: of its ticket if there is one, the one that went its way longest.
+
+    Parameters
+    ----------
+    nodes : sequence of int
+        The map's nodes along the run's path. Of successes that left it at one point the latest is taken.
+    """
+    won = [
+        Example(behaviour.run_ids[member], behaviour.tickets[member], Outcome.SUCCESS)
+        for member in np.flatnonzero(behaviour.member_outcome == Outcome.SUCCESS).tolist()
+    ]
+    at = behaviour.member_node[behaviour.member_outcome == Outcome.SUCCESS]
+    other = np.array([example.run_id != run_id for example in won], bool)
+    alike = np.array([ticket is not None and example.ticket == ticket for example in won], bool)
+    for wanted in (other & alike, other):
+        for node in (*reversed(nodes), 0):
+            inside = np.flatnonzero(wanted & (at >= node) & (at < node + int(behaviour.size[node])))
+            if inside.size:
+                return won[int(inside[0])]
+    return None
 
 
 def telling_window(store: Store, tenant: str, agent: str, now_ns: int) -> Window:

@@ -116,7 +116,14 @@ def _example_runs(fork: Fork | None, examples: Sequence[Example], look: Look) ->
     lines = [_fork_example(*pair, look) for pair in _pairs(fork)] if fork else []
     lines += [_example(example, look) for example in examples]
     body = html.Ul(lines) if lines else html.P("No completed run to show.", className="dim")
-    return html.Section([html.H3("Example runs"), body], className="examples")
+    return html.Section([html.H3("Example runs"), body, *_compared(fork)], className="examples")
+
+
+def _compared(fork: Fork | None) -> list[Component]:
+    """The way to a fork's two runs side by side."""
+    if fork is None or fork.failure is None or fork.success is None:
+        return []
+    return [dcc.Link("Compare these two", href=urls.compare_url(fork.failure, fork.success))]
 
 
 def live_runs(behaviour: BehaviourMap, node: int, look: Look) -> list[Component]:
@@ -176,8 +183,8 @@ def _example(example: Example, look: Look) -> Component:
 
 
 def outcome(ended: Outcome) -> Component:
-    """An outcome as a small coloured word."""
-    return _pill(words.OUTCOMES[ended])
+    """An outcome as a small coloured word; a run that has none yet is live."""
+    return _pill("live" if ended is Outcome.UNKNOWN else words.OUTCOMES[ended])
 
 
 def _pill(outcome: str) -> Component:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from dash import html
 from dash.development.base_component import Component
 
-from dashboard.components import tokens, words
+from dashboard.components import decided, tokens, words
+from engine.decisions.beside import Beside
 from engine.ingest.conversation import TIMES
 from engine.runs import Run, Step
 from engine.spans import Span
@@ -42,8 +43,14 @@ HEADS = (
 )
 
 
-def steps(run: Run) -> Component:
-    """The steps in order; errors are marked."""
+def steps(run: Run, beside: Beside | None = None) -> Component:
+    """The steps in order; errors are marked.
+
+    Parameters
+    ----------
+    beside : Beside or None
+        Decisions and findings, which are shown under the step that they are about.
+    """
     if not run.steps:
         return html.P("This run ended without taking any step.", className="dim")
     shown = run.steps[:SHOWN]
@@ -53,7 +60,13 @@ def steps(run: Run) -> Component:
                 f"{words.count(len(run.steps), 'step')}; the first began {words.utc(run.steps[0].start_ns)}"
             ),
             html.Thead(html.Tr([html.Th(text, scope="col", className=name) for text, name in HEADS])),
-            html.Tbody([_step(place, step, run.start_ns) for place, step in enumerate(shown, 1)]),
+            html.Tbody(
+                [
+                    row
+                    for place, step in enumerate(shown, 1)
+                    for row in (_step(place, step, run.start_ns), *_under(step, beside))
+                ]
+            ),
         ],
         className="rates steps",
     )
@@ -71,7 +84,7 @@ def assumed(sent: Sequence[Span]) -> list[Component]:
 
 def _step(place: int, step: Step, zero_ns: int) -> Component:
     error = [html.Span("error", className="badge badge-error")] if step.error else []
-    took = "open" if step.end_ns is None else words.duration(step.end_ns - step.start_ns)
+    took = _took(step)
     began = f"+{words.duration(step.start_ns - zero_ns)}"
     return html.Tr(
         [
@@ -83,6 +96,23 @@ def _step(place: int, step: Step, zero_ns: int) -> Component:
         ],
         className="error" if step.error else "",
     )
+
+
+def _took(step: Step) -> str:
+    if step.end_ns is None:
+        return "open"
+    return "–" if step.end_ns < step.start_ns else words.duration(step.end_ns - step.start_ns)
+
+
+def _under(step: Step, beside: Beside | None) -> list[Component]:
+    """The row under a step, where there is anything to say of it."""
+    if beside is None:
+        return []
+    choice = beside.choices.get(step.span_id)
+    body = decided.findings(beside.findings.get(step.span_id, ()))
+    body += [decided.decision(choice)] if choice else []
+    cells = [html.Td(), html.Td(body, colSpan=len(HEADS) - 1)]
+    return [html.Tr(cells, className="under")] if body else []
 
 
 def _tokens(step: Step) -> str:

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dash import Dash, dcc, html
 from dash.development.base_component import Component
 
 from dashboard import figures, ids, urls
-from dashboard.components import charts, choices, evidence, outcome, states, steps, tokens, verdict, words
+from dashboard.components import (
+    charts,
+    choices,
+    decided,
+    evidence,
+    outcome,
+    states,
+    steps,
+    tokens,
+    verdict,
+    words,
+)
 from dashboard.components.access import data
 from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine import queries
 from engine.builder import Failed, Ready
+from engine.decisions.beside import beside
+from engine.decisions.reading import read
 from engine.errors import UnknownRunError, UnknownStepError
 from engine.forks import nodes_along
 from engine.keys import Role
 from engine.maps import BehaviourMap
 from engine.queries import Judged
 from engine.runs import ALL_TIME, LIVE_NS, SECOND_NS, Outcome, Run, is_live
+from engine.spans import Span
+
+DECIDING_SPANS = 20_000
+"""Spans read of a run that tells of its decisions."""
 
 
 def layout(service: Service, look: Look) -> Page:
@@ -39,7 +57,7 @@ def layout(service: Service, look: Look) -> Page:
         return Page(title, waiting, waiting=True, stamp="building", agent=run.agent)
     now_ns = service.now_ns()
     judged, complaint = _judged(answer.value, run, now_ns, look)
-    sent = service.store.spans(service.tenant, run.run_id, steps.SHOWN + 1)
+    sent = _spans(service, run)
     declared, counted = service.store.declarations(service.tenant, run.run_id), _counted(answer.value, run)
     follows = counted not in (None, run.outcome)
     if follows:
@@ -51,13 +69,11 @@ def layout(service: Service, look: Look) -> Page:
             *[states.notice(text) for text in (look.complaint, complaint) if text],
             *_wider(judged, look),
             verdict.banner(judged.verdict, answer.value, look),
+            *_compared(judged, answer.value),
             *([verdict.asked(judged.asked, answer.value, look)] if judged.asked else []),
             outcome.card(run, declared, counted, look, now_ns, may_say),
             html.Div([_odds(judged, answer.value, look), _next(judged, look)], className="columns"),
-            html.Section(
-                [html.H2("Steps"), *steps.assumed(sent), steps.steps(run), steps.spans(sent)],
-                className="card",
-            ),
+            _steps(run, sent),
         ],
         className="run-page",
     )
@@ -150,6 +166,39 @@ def _odds(judged: Judged, behaviour: BehaviourMap, look: Look) -> Component:
         ],
         className="card",
     )
+
+
+def _spans(service: Service, run: Run) -> list[Span]:
+    """The run's spans: all of them where some tell of decisions, else as many as are shown."""
+    decides = service.store.deciding(service.tenant, [run.run_id])
+    limit = DECIDING_SPANS if decides else steps.SHOWN + 1
+    return service.store.spans(service.tenant, run.run_id, limit)
+
+
+def _steps(run: Run, sent: Sequence[Span]) -> Component:
+    """Its steps, with the decisions that led to them and what the audit says of these."""
+    told: list[Component] = []
+    found = None
+    if trace := read(run.run_id, sent):
+        parents = {span.span_id: span.parent_id for span in sent}
+        found = beside(trace, [step.span_id for step in run.steps], parents)
+        told = [decided.summary(trace, found)]
+    body = [html.H2("Steps"), *steps.assumed(sent), *told, steps.steps(run, found), steps.spans(sent)]
+    return html.Section(body, className="card")
+
+
+def _compared(judged: Judged, behaviour: BehaviourMap) -> list[Component]:
+    """The way to the comparison with a success that went the same way for a while."""
+    run, found = judged.run, judged.verdict
+    nodes = nodes_along(behaviour, found.path, found.live)
+    other = queries.success_beside(behaviour, run.run_id, run.ticket, nodes)
+    if other is None:
+        return []
+    same = run.ticket is not None and other.ticket == run.ticket
+    what = "of the same ticket" if same else "from the same point"
+    href = urls.compare_url(run.run_id, other.run_id, run.ticket or "" if same else "")
+    link = dcc.Link(f"Compare with a success {what}", href=href)
+    return [html.P([link, html.Span(other.run_id, className="run-id dim clip")], className="compared")]
 
 
 def map_link(judged: Judged, behaviour: BehaviourMap, look: Look) -> str:
