@@ -14,16 +14,32 @@ from typing import Any, TypeVar
 
 from rich.console import RenderableType
 
-from dashboard.commands import examining, forgetting, importing, keyring, ruling, serving, tables, telling
+from dashboard.commands import (
+    auditing,
+    comparing,
+    examining,
+    forgetting,
+    importing,
+    keyring,
+    ruling,
+    serving,
+    tables,
+    telling,
+)
 from dashboard.commands.settings import Settings, from_environment
 from dashboard.commands.terminal import console, json_text, plain, shown
 from dashboard.documents import erasures as documents
 from dashboard.documents.agents import agent
 from dashboard.documents.calibrations import scores
+from dashboard.documents.decisions import comparison
 from dashboard.documents.rules import listed, trial
 from dashboard.documents.verdicts import verdict
 from engine import erasing, queries
+from engine.decisions.diff import Diagnosis
+from engine.decisions.schema import json_schema
+from engine.decisions.sides import Side, compare_sides, side
 from engine.errors import ForkmapError, StoreError, UnknownAgentError, UnknownRunError
+from engine.ingest import Refusal
 from engine.keys import Role
 from engine.maps import BehaviourMap
 from engine.paths import identifier
@@ -109,6 +125,23 @@ def _tell(lines: Sequence[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
+def audit(asked: Namespace) -> int:
+    """Audit files of decision traces; those that cannot be read are named on standard error."""
+    with auditing.audit(asked.files, asked.low_margin, console(stderr=True)) as audited:
+        if audited.found or len(audited.unread) < len(audited.files):
+            auditing.FORMATS[asked.format](audited, sys.stdout)
+        _tell([plain(f"forkmap: {each.file}: {each.reason}") for each in audited.unread])
+        if audited.unread:
+            return CANNOT
+        return REFUSED if audited.found else DONE
+
+
+def schema(asked: Namespace) -> int:
+    """Print the JSON Schema of decision traces, which is for programs only."""
+    print(json_text(json_schema()))
+    return DONE
+
+
 def agents(asked: Namespace) -> int:
     """List the agents."""
     with _store(asked) as store:
@@ -135,15 +168,51 @@ def run(asked: Namespace) -> int:
     """Judge a run, or the run with a next step."""
     with _store(asked) as store:
         now_ns = _now_ns(asked, store)
-        named = queries.find(store, asked.tenant, asked.run, now_ns).run_ids
-        run_id = identifier(asked.run)
-        if len(named) > 1 and run_id not in named:
-            some = ", ".join(named[:10]) + (" …" if len(named) > 10 else "")
-            raise UnknownRunError(f"{len(named)} runs are named {asked.run!r}: {some}. Ask for one of them.")
-        run_id = run_id if run_id in named else next(iter(named), asked.run)
+        run_id = _run_id(store, asked.tenant, asked.run, now_ns)
         window, bounds = _window(asked), _settings().bounds
         judged = queries.load_verdict(store, asked.tenant, run_id, now_ns, window, asked.next, bounds)
     return _print(asked, verdict, partial(tables.run, window=window), judged)
+
+
+def diff(asked: Namespace) -> int:
+    """Compare two runs; equal ones are told as that only if all of both could be read."""
+    read = [_side(asked, text) for text in (asked.a, asked.b)]
+    refusals = [refusal for _, left_out in read for refusal in left_out]
+    (a, _), (b, _) = read
+    found = comparing.Compared(compare_sides(a, b, asked.low_margin), a, b)
+    asked.json = asked.format == "json"
+    _tell([tables.refusal(each) for each in refusals])
+    _print(asked, lambda found: comparison(*found), comparing.report, found)
+    if found.diff.diagnosis is not Diagnosis.IDENTICAL:
+        return REFUSED
+    return CANNOT if refusals else DONE
+
+
+def _side(asked: Namespace, text: str) -> tuple[Side, list[Refusal]]:
+    """A run of a file that is there, else of the store, and what could not be read of it."""
+    if found := comparing.place(text):
+        return comparing.read_run(*found)
+    if not asked.store.exists():
+        raise ForkmapError(f"{text!r} is no file, and the store {asked.store} does not exist either")
+    with _store(asked) as store:
+        run_id = _run_id(store, asked.tenant, text, _now_ns(asked, store))
+        return side(store.run(asked.tenant, run_id), store.spans(asked.tenant, run_id)), []
+
+
+def _run_id(store: Store, tenant: str, text: str, now_ns: int) -> str:
+    """The run that a text names, itself where it names none.
+
+    Raises
+    ------
+    UnknownRunError
+        It names several.
+    """
+    named = queries.find(store, tenant, text, now_ns).run_ids
+    run_id = identifier(text)
+    if len(named) > 1 and run_id not in named:
+        some = ", ".join(named[:10]) + (" …" if len(named) > 10 else "")
+        raise UnknownRunError(f"{len(named)} runs are named {text!r}: {some}. Ask for one of them.")
+    return run_id if run_id in named else next(iter(named), text)
 
 
 def erase(asked: Namespace) -> int:

@@ -13,22 +13,25 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
+from math import inf
 from pathlib import Path
 from typing import Any, NoReturn
 
 from platformdirs import user_data_path
 
-from dashboard.commands import answers, tables
+from dashboard.commands import answers, auditing, tables
 from dashboard.commands.answers import CANNOT, DONE
 from dashboard.commands.terminal import plain
 from dashboard.documents.forks import findings
 from dashboard.documents.maps import behaviour
+from engine.decisions.menus import LOW_MARGIN
 from engine.errors import ForkmapError
 from engine.ingest import FORMATS
 from engine.ingest.scalars import iso_ns
 from engine.keys import Role
 
 MOST_WORKERS = 64
+_LOW_MARGIN = f"margins from 0 to below this are close to a tie (default: {LOW_MARGIN})"
 
 
 def answer(argv: Sequence[str] | None = None) -> int:
@@ -87,6 +90,7 @@ def parser() -> Parser:
     _importing(command)
     _questions(command)
     _outcomes(command)
+    _decisions(command)
     doctor = command("doctor", "whether all of a store can be read and agrees", _place(), _json())
     receipt = "verify an erasure instead: whether what it removed is still gone"
     doctor.add_argument("--erasure", metavar="ID", help=receipt)
@@ -146,6 +150,14 @@ def _questions(command: Callable[..., Parser]) -> None:
     run.add_argument("--next", metavar="KIND:NAME", help=then)
     run.set_defaults(answer=answers.run)
 
+    exits = " The exit code is 0 if they are equal, 1 if they differ, 2 if one cannot be read."
+    diff = command("diff", "where two runs of one ticket chose differently", store, more=exits)
+    diff.add_argument("a", metavar="A", help="a file of one run, FILE#RUN of a file of several, or a run id")
+    diff.add_argument("b", metavar="B", help="likewise")
+    diff.add_argument("--format", choices=("text", "json"), default="text", help="json: for programs")
+    diff.add_argument("--low-margin", type=_margin, default=LOW_MARGIN, metavar="MARGIN", help=_LOW_MARGIN)
+    diff.set_defaults(answer=answers.diff)
+
     calibrate = command("calibrate", "what an agent's predictions have been worth", *of_one)
     calibrate.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
     calibrate.set_defaults(answer=answers.calibrate)
@@ -167,6 +179,23 @@ def _outcomes(command: Callable[..., Parser]) -> None:
     doing.add_argument("--set", type=Path, metavar="FILE", help="make the rules of a file the agent's rules")
     doing.add_argument("--clear", action="store_true", help="leave it no rule")
     rules.set_defaults(answer=answers.rules)
+
+
+def _decisions(command: Callable[..., Parser]) -> None:
+    """The commands about decision traces in files."""
+    lines = (
+        " A finding a line: kind, line, detail, and of several the file. The exit code is 1 if there is one."
+    )
+    audit = command("audit", "what is wrong with decision traces", more=lines)
+    traces = "decision traces as JSON lines, gzip too; - is standard input"
+    audit.add_argument("files", nargs="+", type=Path, metavar="FILE", help=traces)
+    github = "text: columns (default); json: for programs; github: annotations of a change"
+    audit.add_argument("--format", choices=[*auditing.FORMATS], default="text", help=github)
+    audit.add_argument("--low-margin", type=_margin, default=LOW_MARGIN, metavar="MARGIN", help=_LOW_MARGIN)
+    audit.set_defaults(answer=answers.audit)
+
+    schema = command("schema", "the JSON Schema of a line of a decision trace")
+    schema.set_defaults(answer=answers.schema)
 
 
 def _forgetting(command: Callable[..., Parser]) -> None:
@@ -258,6 +287,16 @@ def _moment(text: str) -> int:
     if abs(time_ns) >= 2**63:
         raise argparse.ArgumentTypeError(f"{text!r} is no RFC 3339 date or time that can be used")
     return time_ns
+
+
+def _margin(text: str) -> float:
+    try:
+        margin = float(text)
+    except ValueError:
+        margin = -1.0
+    if not 0 <= margin < inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no margin: a number from 0")
+    return margin
 
 
 def _workers(text: str) -> int:

@@ -13,9 +13,7 @@ from datetime import datetime
 from enum import IntEnum
 from itertools import groupby
 from operator import attrgetter
-from typing import Protocol, TypeAlias
-
-import msgspec
+from typing import NamedTuple, Protocol, TypeAlias
 
 from engine.decisions.menus import LOW_MARGIN, margin_of
 from engine.decisions.schema import BadLine, Decision, Event, Rest, ToolCall
@@ -46,23 +44,23 @@ _ROLES = {
 _PLACE = {kind: place for place, kind in enumerate(Kind)}
 
 
-class Link(msgspec.Struct, frozen=True, order=True, array_like=True):
+class Link(NamedTuple):
     """That an event hangs from an id, or bears it.
 
     Attributes
     ----------
-    ts : datetime or None
-        None if it is not to be compared with others.
+    time_s : float or None
+        Seconds since the epoch; None if it is not to be compared with others.
     name : str or None
         What a decision chose or a call called; None if that could not be read.
     """
 
     id: str
     line: int
-    role: Role
+    role: int
     span_id: str
-    ts: datetime | None
-    name: str | None = None
+    time_s: float | None
+    name: str | None
 
 
 class Links(Protocol):
@@ -173,9 +171,12 @@ def _remember(
     """Keep that an event hangs from its parent and bears its id; a reversed one is found once only."""
     if rest.type in _ROLES:
         child, bearer = _ROLES[rest.type]
-        links.append(Link(rest.parent_id, line, child, rest.span_id, None if is_reversed else ts, rest.name))
+        time_s = None if ts is None else ts.timestamp()
+        links.append(
+            Link(rest.parent_id, line, child, rest.span_id, None if is_reversed else time_s, rest.name)
+        )
         if rest.span_id:
-            links.append(Link(rest.span_id, line, bearer, rest.span_id, ts, rest.name))
+            links.append(Link(rest.span_id, line, bearer, rest.span_id, time_s, rest.name))
 
 
 def _rest(event: Event) -> Rest:
@@ -202,7 +203,7 @@ def _of_id(links: Iterable[Link]) -> Iterator[Finding]:
         if link.role == Role.CALL:
             yield from _of_call(link, decision)
             decision = None
-        if bearer is not None and _is_earlier(link.ts, bearer.ts):
+        if bearer is not None and _is_earlier(link.time_s, bearer.time_s):
             yield Finding(link.line, Kind.TIME_REVERSED, f"earlier than its parent {link.id}", link.span_id)
     if decision is not None:
         yield Finding(decision.line, Kind.UNCONSUMED_DECISION, decision.id, decision.id)
@@ -216,5 +217,5 @@ def _of_call(call: Link, decision: Link | None) -> Iterator[Finding]:
         yield Finding(call.line, Kind.CHOICE_MISMATCH, f"{decision.name}->{tool}", call.span_id)
 
 
-def _is_earlier(ts: datetime | None, than: datetime | None) -> bool:
-    return ts is not None and than is not None and ts < than
+def _is_earlier(time_s: float | None, than_s: float | None) -> bool:
+    return time_s is not None and than_s is not None and time_s < than_s

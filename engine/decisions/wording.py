@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from engine.decisions.diff import Answers, Change, Diagnosis, Diff, Mismatch
 from engine.decisions.schema import Option
-from engine.decisions.trace import Finding, Kind
+from engine.decisions.trace import Choice, Finding, Kind
 
 NAMES = {
     Diagnosis.MENU: "Menu changed",
@@ -53,7 +53,7 @@ _FINDINGS = {
     Kind.DUPLICATE_OPTION: "{} is among the options more than once.",
     Kind.LOW_MARGIN: "The pick was close to a tie: it won by {}.",
     Kind.NOT_TOP: "The policy picks the highest score, and this pick was not on top: margin {}.",
-    Kind.TIME_REVERSED: "It is earlier than what it follows: {}.",
+    Kind.TIME_REVERSED: "It is {}.",
     Kind.LONG_GOAL: "The goal is longer than a goal should be: {}.",
 }
 
@@ -115,6 +115,12 @@ def offered(option: Option | None) -> str:
     if option is None:
         return "not offered"
     return "offered" if option.score is None else f"{option.score:.12g}"
+
+
+def picked(side: str, choice: Choice) -> str:
+    """Which rule picked, and how clearly."""
+    margin = "without a margin" if choice.margin is None else f"with a margin of {choice.margin:.12g}"
+    return f"{side} picked {choice.chosen} by {choice.policy or 'an unnamed policy'}, {margin}."
 
 
 def argument(value: Any) -> str:

@@ -6,7 +6,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -114,14 +114,11 @@ class Source:
         Where it cannot be read on it ends; the error is raised on leaving, so that whatever
         comes before the damage is read first.
         """
-        with ExitStack() as stack:
-            raw = stack.enter_context(_Counted(io.FileIO(self.path), None if quiet else self.progress))
-            stream = stack.enter_context(io.BufferedReader(raw, _BUFFER_BYTES))
-            packed = stream.peek(2)[:2] == _GZIP_MAGIC
-            content = _UpToDamage(stack.enter_context(gzip.GzipFile(fileobj=stream)) if packed else stream)
-            yield cast(BinaryIO, stack.enter_context(io.BufferedReader(content, _BUFFER_BYTES)))
-            if content.damage:
-                raise content.damage
+        with (
+            _Counted(io.FileIO(self.path), None if quiet else self.progress) as raw,
+            unpacked(raw) as content,
+        ):
+            yield content
 
     def head(self) -> bytes:
         """The first bytes, about 1 MiB, or what there is before the file cannot be read on.
@@ -152,6 +149,21 @@ class Source:
             while chunk := stream.read1(1 << 16):  # type: ignore[attr-defined]
                 digest.update(chunk)
         return digest.hexdigest()
+
+
+@contextmanager
+def unpacked(raw: io.RawIOBase) -> Iterator[BinaryIO]:
+    """The content of a file or pipe, as :meth:`Source.open` gives it; the file stays open."""
+    stream = io.BufferedReader(raw, _BUFFER_BYTES)
+    try:
+        packed = stream.peek(2)[:2] == _GZIP_MAGIC
+        content = _UpToDamage(gzip.GzipFile(fileobj=stream) if packed else stream)
+        with io.BufferedReader(content, _BUFFER_BYTES) as buffered:
+            yield cast(BinaryIO, buffered)
+        if content.damage:
+            raise content.damage
+    finally:
+        stream.detach()
 
 
 def describe(error: BaseException, what: str = "it") -> str:

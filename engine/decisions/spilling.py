@@ -1,0 +1,84 @@
+"""Rows that are put in order in a temporary file: a trace may be larger than the memory."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from engine.errors import ForkmapError
+
+Row = TypeVar("Row", bound=NamedTuple)
+
+_BATCH = 10_000
+_SETTINGS = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16000;"
+
+
+class Spilled(Generic[Row]):
+    """Rows of one kind, in whatever order they come; small ones never reach the disk.
+
+    Parameters
+    ----------
+    kind : type of Row
+    order : str
+        The fields they are put in order by, then in the order they came.
+
+    Examples
+    --------
+    >>> from engine.decisions.audit import Link
+    >>> rows = Spilled(Link, "id, line")
+    >>> rows.append(Link("b", 1, 2, "b", None, None))
+    >>> rows.append(Link("a", 2, 2, "a", None, None))
+    >>> len(rows), [row.id for row in rows]
+    (2, ['a', 'b'])
+    >>> rows.close()
+    """
+
+    def __init__(self, kind: type[Row], order: str) -> None:
+        self._kind = kind
+        self._waiting: list[Any] = []
+        self._written = 0
+        self._db = sqlite3.connect("", isolation_level=None)
+        self._db.executescript(f"{_SETTINGS} CREATE TABLE kept ({', '.join(kind._fields)}); BEGIN;")
+        self._insert = f"INSERT INTO kept VALUES ({', '.join('?' for _ in kind._fields)})"
+        self._select = f"SELECT * FROM kept ORDER BY {order}, rowid"
+
+    def append(self, row: Row) -> None:
+        """Remember one.
+
+        Raises
+        ------
+        ForkmapError
+            There is no room for it.
+        """
+        self._waiting.append(row)
+        if len(self._waiting) >= _BATCH:
+            self._write()
+
+    def __len__(self) -> int:
+        return self._written + len(self._waiting)
+
+    def __iter__(self) -> Iterator[Row]:
+        """All of them, in order."""
+        self._write()
+        with _room():
+            yield from map(self._kind._make, self._db.execute(self._select))
+
+    def close(self) -> None:
+        """Forget them; the file goes."""
+        self._db.close()
+
+    def _write(self) -> None:
+        with _room():
+            self._db.executemany(self._insert, self._waiting)
+        self._written += len(self._waiting)
+        self._waiting.clear()
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise ForkmapError(f"the temporary file (TMPDIR says where it is): {error}") from error
