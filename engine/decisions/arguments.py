@@ -69,13 +69,16 @@ def argument_lines(ours: Raw | None, theirs: Raw | None) -> Iterator[ArgumentLin
     [ArgumentLine(path='q', a='date', b='dates'), ArgumentLine(path='all', a=UNSET, b=True)]
     """
     if ours != theirs:
-        yield from _compare("", _decoded(ours), _decoded(theirs), 0)
+        a, b = (UNSET if args is None else decoded(args) for args in (ours, theirs))
+        yield from _compare("", a, b, 0)
 
 
-def _decoded(args: Raw | None) -> Any:
-    """The value; text that is no JSON value of Python stands for itself."""
-    if args is None:
-        return UNSET
+def decoded(args: Raw) -> Any:
+    """The value of arguments; text that Python makes no value of stands for itself.
+
+    >>> decoded(Raw(b'{"q": "date"}')), decoded(Raw(b"{"))
+    ({'q': 'date'}, '{')
+    """
     try:
         return msgspec.json.decode(args)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -100,5 +103,8 @@ def _joined(path: str, key: str) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """JSON text of it, since in Python ``True`` equals 1."""
-    return value if value is UNSET else msgspec.json.encode(value, order="deterministic")
+    """JSON text of it, where 1 equals 1.0 and not ``true`` as in Python."""
+    if value is UNSET:
+        return value
+    whole = isinstance(value, float) and value.is_integer()
+    return msgspec.json.encode(int(value) if whole else value, order="deterministic")

@@ -62,7 +62,7 @@ def answer(trace: Trace, same_fork: bool | None, low_margin: float) -> Answers:
         choice.margin is not None or len(choice.options) == 1 for choice in trace.choices
     )
     return Answers(
-        cited=False if uncited else (whole or None),
+        cited=not uncited if whole else None,
         ran_as_chosen=False if mismatched else (have_calls or None),
         margin_too_small=True if low else (False if have_margins else None),
         same_fork=same_fork,

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from engine.decisions import wording
-from engine.decisions.aligning import Row, folded
 from engine.decisions.diff import Diff
 from engine.decisions.menus import side_by_side
 from engine.decisions.schema import Option
-from engine.decisions.sides import Side
+from engine.decisions.sides import Side, lanes
 from engine.decisions.trace import Choice
 
 _TICKS = re.compile("`+")
@@ -46,20 +45,9 @@ def markdown(diff: Diff, a: Side, b: Side) -> str:
 
 
 def _sequences(diff: Diff, a: Side, b: Side) -> list[str]:
-    shown = list(folded(diff.rows))
-    rows = [_row(each, a.sequence(diff), b.sequence(diff)) for each in shown[:_ROWS]]
-    rest = sum(each if isinstance(each, int) else 1 for each in shown[_ROWS:])
-    more = [(f"{rest:,} more rows", "", "")] if rest else []
-    return _table((f"A: {_code(a.name)}", "", f"B: {_code(b.name)}"), [*rows, *more])
-
-
-def _row(row: Row | int, a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(row, int):
-        return f"{row:,} equal", "=", f"{row:,} equal"
-    ours, theirs = (
-        "" if at is None else f"{at + 1} {_code(names[at])}" for names, at in ((a, row.a), (b, row.b))
-    )
-    return ours, row.mark, theirs
+    rows = list(lanes(diff, a, b, _code))
+    more = [(f"{len(rows) - _ROWS:,} more", "", "")] if len(rows) > _ROWS else []
+    return _table((f"A: {_code(a.name)}", "", f"B: {_code(b.name)}"), [*rows[:_ROWS], *more])
 
 
 def _options(diff: Diff, a: Side, b: Side) -> list[str]:
@@ -71,7 +59,8 @@ def _options(diff: Diff, a: Side, b: Side) -> list[str]:
         (_code(tool), _offered(option_a, ours), _offered(option_b, theirs))
         for tool, option_a, option_b in side_by_side(ours.options, theirs.options)
     ]
-    return _table((f"Options at decision {(diff.fork or 0) + 1}", "A", "B"), rows)
+    picks = [_escaped(wording.picked(side, choice)) for side, choice in (("A", ours), ("B", theirs))]
+    return [*_table((f"Options at decision {(diff.fork or 0) + 1}", "A", "B"), rows), "", *picks]
 
 
 def _offered(option: Option | None, choice: Choice) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
+from engine.decisions.aligning import folded
 from engine.decisions.diff import Diff, compare, compare_steps
 from engine.decisions.menus import LOW_MARGIN
+from engine.decisions.reading import read
 from engine.decisions.trace import Choice, Trace
+from engine.runs import Run
+from engine.spans import Span
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -41,6 +45,32 @@ class Side(msgspec.Struct, frozen=True):
         """The decision at a place of a comparison; None beside a gap, and of a step."""
         is_there = diff.by == "decisions" and place is not None and place < len(self.choices)
         return self.choices[place] if is_there and place is not None else None
+
+
+def side(run: Run, spans: Iterable[Span]) -> Side:
+    """A run as it is compared: its steps, and the decisions that its spans tell of."""
+    return Side(run.run_id, tuple(step.signature for step in run.steps), read(run.run_id, spans))
+
+
+def lanes(diff: Diff, a: Side, b: Side, named: Callable[[str], str] = str) -> Iterator[tuple[str, str, str]]:
+    """What stands in A's lane, in the gutter and in B's, row by row; long equal stretches are folded.
+
+    Examples
+    --------
+    >>> a, b = Side("a", ("tool:read", "tool:edit")), Side("b", ("tool:read",))
+    >>> list(lanes(compare_sides(a, b), a, b))
+    [('1 tool:read', '=', '1 tool:read'), ('2 tool:edit', '-', '')]
+    """
+    ours, theirs = a.sequence(diff), b.sequence(diff)
+    for row in folded(diff.rows):
+        if isinstance(row, int):
+            yield f"{row:,} equal", "=", f"{row:,} equal"
+        else:
+            yield _cell(ours, row.a, named), row.mark, _cell(theirs, row.b, named)
+
+
+def _cell(names: Sequence[str], place: int | None, named: Callable[[str], str]) -> str:
+    return "" if place is None else f"{place + 1} {named(names[place])}"
 
 
 def compare_sides(a: Side, b: Side, low_margin: float = LOW_MARGIN) -> Diff:

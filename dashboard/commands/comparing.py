@@ -1,0 +1,162 @@
+"""``forkmap diff``: two runs of one ticket, each out of a file or out of the store."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from dashboard.commands.terminal import shown
+from engine.decisions import wording
+from engine.decisions.diff import Diff
+from engine.decisions.menus import side_by_side
+from engine.decisions.schema import Option
+from engine.decisions.sides import Side, lanes, side
+from engine.errors import UnknownRunError
+from engine.ingest import Refusal, read_file
+from engine.runs import assemble, run_key
+from engine.spans import Span
+
+LISTED = 10
+"""Runs of a file that are named."""
+
+
+class Compared(NamedTuple):
+    """Two runs, and how they compare."""
+
+    diff: Diff
+    a: Side
+    b: Side
+
+
+def place(text: str) -> tuple[Path, str] | None:
+    """The file that is meant, and the run of it that ``#`` names, "" if none; None if no such file is there.
+
+    >>> place("no such file#run_91") is None
+    True
+    """
+    cuts = [len(text), *(at for at, letter in enumerate(text) if letter == "#")]
+    named = ((Path(text[:cut]), text[cut + 1 :]) for cut in cuts)
+    return next((found for found in named if found[0].is_file()), None)
+
+
+def read_run(file: Path, run_id: str) -> tuple[Side, list[Refusal]]:
+    """A run of a file in any format, and what of the file could not be read.
+
+    Parameters
+    ----------
+    run_id : str
+        Which run; "" if the file holds just one.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read at all.
+    UnknownRunError
+        It holds no run, not this one, or several and none is named.
+    """
+    traces: defaultdict[str, list[Span]] = defaultdict(list)
+    refusals: list[Refusal] = []
+    for each in read_file(file):
+        if isinstance(each, Span):
+            traces[each.trace_id].append(each)
+        elif isinstance(each, Refusal):
+            refusals.append(each)
+    runs: defaultdict[str, list[Span]] = defaultdict(list)
+    for spans in traces.values():
+        runs[run_key(spans)] += spans
+    found = run_id or _only(file, list(runs))
+    if found not in runs:
+        raise UnknownRunError(f"{file}: holds no run {found!r}; {_listed(list(runs))}")
+    return side(assemble(found, runs[found]), runs[found]), refusals
+
+
+def _only(file: Path, run_ids: list[str]) -> str:
+    if len(run_ids) != 1:
+        raise UnknownRunError(f"{file}: {_listed(run_ids)}")
+    return run_ids[0]
+
+
+def _listed(run_ids: list[str]) -> str:
+    if not run_ids:
+        return "there is no run in it"
+    more = " …" if len(run_ids) > LISTED else ""
+    names = ", ".join(run_ids[:LISTED])
+    return f"it holds {len(run_ids)} runs, name one behind a #: {names}{more}"
+
+
+def report(found: Compared) -> RenderableType:
+    """The diagnosis, the sequences side by side, the options at the fork, and the four answers."""
+    diff, a, b = found
+    parts: Iterator[RenderableType] = iter(
+        (
+            shown(wording.NAMES[diff.diagnosis], style="bold"),
+            shown(wording.headline(diff)),
+            shown(wording.look_first(diff)),
+            _sequences(diff, a, b),
+            *_options(diff, a, b),
+            *_changes(diff),
+            *_arguments(diff),
+            _answers(diff),
+        )
+    )
+    return Group(*parts)
+
+
+def _sequences(diff: Diff, a: Side, b: Side) -> RenderableType:
+    table = _table(f"A: {a.name}", "", f"B: {b.name}")
+    for ours, mark, theirs in lanes(diff, a, b):
+        table.add_row(shown(ours), mark, shown(theirs), style="" if mark == "=" else "bold")
+    return table
+
+
+def _options(diff: Diff, a: Side, b: Side) -> list[RenderableType]:
+    ours, theirs = a.choice(diff, diff.fork), b.choice(diff, diff.fork)
+    if diff.fork is None or ours is None or theirs is None:
+        return []
+    table = _table(f"options at decision {diff.fork + 1}", "A", "B")
+    for tool, option_a, option_b in side_by_side(ours.options, theirs.options):
+        cells = (_offered(option_a, ours.chosen), _offered(option_b, theirs.chosen))
+        table.add_row(shown(tool), *map(shown, cells))
+    return [table, shown(wording.picked("A", ours)), shown(wording.picked("B", theirs))]
+
+
+def _offered(option: Option | None, chosen: str) -> str:
+    return wording.offered(option) + (", chosen" if option is not None and option.tool == chosen else "")
+
+
+def _changes(diff: Diff) -> list[RenderableType]:
+    if not diff.changes:
+        return []
+    return [
+        shown("\nSame choices from other menus or ranks:", style="bold"),
+        *(shown(f"- {wording.change(each)}") for each in diff.changes),
+    ]
+
+
+def _arguments(diff: Diff) -> list[RenderableType]:
+    if diff.mismatch is None or not diff.mismatch.lines:
+        return []
+    table = _table("arguments of the first call that differs", "A", "B")
+    for line in diff.mismatch.lines:
+        table.add_row(*map(shown, (line.path or "all", wording.argument(line.a), wording.argument(line.b))))
+    return [table]
+
+
+def _answers(diff: Diff) -> RenderableType:
+    table = _table("", "A", "B")
+    for answered in wording.answers(diff):
+        table.add_row(*map(shown, answered))
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in columns:
+        table.add_column(shown(name), overflow="fold")
+    return table
