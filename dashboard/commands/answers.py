@@ -80,7 +80,8 @@ def import_files(asked: Namespace) -> int:
     """Import files; what was refused is named on standard error."""
     errors = console(stderr=True)
     with _store(asked, create=True) as store, importing.progress_bar(errors, asked.files) as watch:
-        done = importing.import_files(store, asked.tenant, asked.files, asked.format, asked.agent, watch)
+        how = asked.format, asked.agent, asked.ticket, watch
+        done = importing.import_files(store, asked.tenant, asked.files, *how)
     _tell([*map(tables.refusal, done.refusals), *tables.notes(done)])
     _print(asked, importing.document, tables.imported, done)
     if done.fault or done.unreadable == len(asked.files):

@@ -126,6 +126,7 @@ def _importing(command: Callable[..., Parser]) -> None:
     load.add_argument("files", nargs="+", type=Path, metavar="FILE", help="recorded runs")
     load.add_argument("--format", choices=FORMATS, help="what the files are (default: found out)")
     load.add_argument("--agent", help="the agent whose runs these are, whatever the files say")
+    load.add_argument("--ticket", help="what these runs were asked to do, whatever the files say")
     load.set_defaults(answer=answers.import_files)
 
 

@@ -66,6 +66,7 @@ def import_files(
     files: Sequence[Path],
     format: str | None = None,
     agent: str | None = None,
+    ticket: str | None = None,
     watch: Watch = lambda file: None,
 ) -> Imported:
     """Write what files hold into the store, batch by batch, then fold it into runs.
@@ -79,7 +80,7 @@ def import_files(
     traces: set[str] = set()
     declared: dict[str, str] = {}
     fault = ""
-    found = _read(files, format, agent, watch)
+    found = _read(files, format, agent, ticket, watch)
     try:
         while batch := list(islice(found, BATCH)):
             left_out = [each for each in batch if isinstance(each, Refusal)]
@@ -105,11 +106,11 @@ def import_files(
 
 
 def _read(
-    files: Sequence[Path], format: str | None, agent: str | None, watch: Watch
+    files: Sequence[Path], format: str | None, agent: str | None, ticket: str | None, watch: Watch
 ) -> Iterator[Record | Refusal]:
     for file in files:
         try:
-            yield from read_file(file, format, agent, watch(file))
+            yield from read_file(file, format, agent, ticket, watch(file))
         except InputError as error:
             yield Refusal(str(file), error.line, error.reason)
 

@@ -7,13 +7,14 @@ and why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 from msgspec import structs
 
 from engine.conventions import AGENT_KEY, check
+from engine.conventions.table import TICKET_KEYS, VERSION_KEYS
 from engine.errors import InputError
 from engine.ingest import (
     agentpile,
@@ -56,6 +57,7 @@ def read_file(
     path: Path,
     format: str | None = None,
     agent: str | None = None,
+    ticket: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Record | Refusal]:
     """Spans and outcomes of a file, and what had to be refused.
@@ -68,6 +70,8 @@ def read_file(
         One of :data:`FORMATS`; detected if not given.
     agent : str, optional
         Agent the file's runs belong to, whatever the file says.
+    ticket : str, optional
+        What the file's runs were asked to do, whatever the file says.
     progress : callable, optional
         Told how many bytes of the file have been read so far.
 
@@ -82,12 +86,12 @@ def read_file(
         raise InputError(f"unknown format {name!r}; known: {', '.join(FORMATS)}", source.name)
     source.head()
     try:
-        return _records(source, _READERS[name](source), agent)
+        return _records(source, _READERS[name](source), said(agent, ticket))
     except InputError as error:
         raise InputError(error.reason, source.name) from error
 
 
-def _records(source: Source, found: Iterator[Found], agent: str | None) -> Iterator[Record | Refusal]:
+def _records(source: Source, found: Iterator[Found], told: Mapping[str, str]) -> Iterator[Record | Refusal]:
     line = 0
     try:
         for line, item in found:
@@ -98,12 +102,23 @@ def _records(source: Source, found: Iterator[Found], agent: str | None) -> Itera
                 yield from (
                     Refusal(source.name, line, f"span {item.span_id}: {reason}") for reason in reasons
                 )
-                yield span if agent is None else _of_agent(span, agent)
+                yield of_run(span, told)
             else:
                 yield item
     except READ_ERRORS as error:
         yield Refusal(source.name, line, describe(error, "the rest"))
 
 
-def _of_agent(span: Span, agent: str) -> Span:
-    return structs.replace(span, attributes={**span.attributes, AGENT_KEY: agent})
+def said(agent: str | None = None, ticket: str | None = None, version: str | None = None) -> dict[str, str]:
+    """The attributes by which somebody says of spans whose they are, whatever these say themselves.
+
+    >>> said("repo-agent", ticket="T-17")
+    {'forkmap.agent': 'repo-agent', 'forkmap.ticket': 'T-17'}
+    """
+    told = {AGENT_KEY: agent, TICKET_KEYS[0][0]: ticket, VERSION_KEYS[0][0]: version}
+    return {key: text for key, text in told.items() if text is not None}
+
+
+def of_run(span: Span, told: Mapping[str, str]) -> Span:
+    """A span with what was said of it, the very same if that is nothing."""
+    return structs.replace(span, attributes={**span.attributes, **told}) if told else span

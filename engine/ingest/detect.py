@@ -18,7 +18,10 @@ _TOKEN = re.compile(rb'"((?:[^"\\\n]++|\\[^\n])*+)(?:"(\s*+:)?)?+|[{}\[\]]')
 
 _OTLP_KEYS = {*otlp_json.RESOURCE_SPANS, *otlp_json.SCOPE_SPANS}
 _RULES: tuple[tuple[str, tuple[set[str], ...]], ...] = (
-    ("forkmap", ({"type", "trace_id"}, {"type", "run"})),
+    (
+        "forkmap",
+        ({"type", "trace_id"}, {"type", "run"}, {"type", "run_id"}, {"type", "span_id", "parent_id", "ts"}),
+    ),
     ("claude-code", ({"sessionId", "uuid", "version", "type"},)),
     ("atif", ({"schema_version", "steps"}, {"schema_version", "agent"})),
     ("tau2-bench", ({"info", "simulations"}, {"info", "tasks"}, {"timestamp", "info"})),

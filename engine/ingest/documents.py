@@ -108,6 +108,20 @@ def lines(stream: BinaryIO) -> Iterator[tuple[int, Any]]:
     >>> [value for _, value in lines(io.BytesIO(b'{"a": 1}\\n\\nno\\n'))]
     [{'a': 1}, InputError('not JSON: Expecting value at character 1')]
     """
+    for number, text in texts(stream):
+        try:
+            yield number, text if isinstance(text, InputError) else decode(text)
+        except InputError as error:
+            yield number, error
+
+
+def texts(stream: BinaryIO) -> Iterator[tuple[int, bytes | InputError]]:
+    """The lines that hold something, as they are, with their numbers; one that is too long is an error.
+
+    >>> import io
+    >>> list(texts(io.BytesIO(b'{"a": 1}\\n\\nno\\n')))
+    [(1, b'{"a": 1}'), (3, b'no')]
+    """
     number = 0
     while line := stream.readline(MAX_RECORD_BYTES + 1):
         number += 1
@@ -115,14 +129,8 @@ def lines(stream: BinaryIO) -> Iterator[tuple[int, Any]]:
             while line and not line.endswith(b"\n"):
                 line = stream.readline(_PIECE_BYTES)
             yield number, InputError(_TOO_LONG)
-            continue
-        text = line.removeprefix(_BOM).strip()
-        if not text:
-            continue
-        try:
-            yield number, decode(text)
-        except InputError as error:
-            yield number, error
+        elif text := line.removeprefix(_BOM).strip():
+            yield number, text
 
 
 class _Splitter:

@@ -1,14 +1,21 @@
-"""Forkmap's own JSON lines: spans and outcomes, one a line. ``docs/formats.md`` describes them."""
+"""Forkmap's own JSON lines: spans, outcomes and events of decision traces, one a line.
+
+``docs/formats.md`` describes them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache, partial
 from typing import Any
 
 from engine.conventions import OUTCOMES
+from engine.decisions.recording import span
+from engine.decisions.schema import TYPES
 from engine.errors import InputError
+from engine.ingest import events
 from engine.ingest.attributes import attributes
-from engine.ingest.documents import lines
+from engine.ingest.documents import decode, texts
 from engine.ingest.scalars import cut, scrub, time_ns
 from engine.ingest.source import Found, Refused, Source
 from engine.paths import replace_controls
@@ -29,6 +36,8 @@ SPAN_FIELDS = (
     "resource",
     "events",
 )
+RECORD_TYPES = ("span", "outcome")
+EVENT_TYPES = (*TYPES, "run")
 OUTCOME_FIELDS = ("type", "run", "outcome", "time", "by")
 EVENT_FIELDS = ("name", "time", "attributes")
 MAX_ID_CHARACTERS = 256
@@ -36,14 +45,20 @@ _STATUS_NAMES = {"unset": Status.UNSET, "ok": Status.OK, "error": Status.ERROR}
 
 
 def read(source: Source) -> Iterator[Found]:
-    """Spans and outcomes of a file, with their line."""
+    """What the lines of a file hold, with their numbers; beside events, lines of other types pass."""
+    outline = cache(partial(events.outline_of, source))
     with source.open() as stream:
-        for number, value in lines(stream):
+        for number, text in texts(stream):
             reasons: list[str] = []
             try:
-                if isinstance(value, InputError):
-                    raise value
-                yield number, record(value, reasons)
+                if isinstance(text, InputError):
+                    raise text
+                value = decode(text)
+                kind = value.get("type") if isinstance(value, Mapping) else None
+                if kind in EVENT_TYPES and (line := events.line_of(text)):
+                    yield number, span(number, line, outline())
+                elif kind in RECORD_TYPES or not isinstance(kind, str) or not outline().places:
+                    yield number, record(value, reasons)
             except InputError as error:
                 reasons = [error.reason]
             yield from ((number, Refused(reason)) for reason in reasons)
@@ -67,7 +82,8 @@ def record(value: Any, reasons: list[str]) -> Span | Declaration:
         return _span(_known(value, SPAN_FIELDS), reasons)
     if kind == "outcome":
         return _outcome(_known(value, OUTCOME_FIELDS))
-    raise InputError('an object with "type": "span" or "type": "outcome" was expected')
+    known = ", ".join((*RECORD_TYPES, *EVENT_TYPES))
+    raise InputError(f'an object was expected whose "type" is one of {known}')
 
 
 def _known(value: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any]:
