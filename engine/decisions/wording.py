@@ -181,7 +181,8 @@ def _ties(diff: Diff) -> list[str]:
 
 
 def _equal(diff: Diff) -> str:
-    same = f"The same {_counted(len(diff.rows), _unit(diff))} in the same order"
+    unit = "choice" if diff.by == "decisions" else "step"
+    same = f"The same {_counted(len(diff.rows), unit)} in the same order"
     if diff.by == "steps":
         return f"{same}."
     if diff.changes:
