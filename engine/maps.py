@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from engine.bounding import bound, in_map_order, kept_ancestor
@@ -16,6 +15,9 @@ from engine.paths import Paths, Token
 from engine.runs import Cohort, Outcome, Source
 from engine.siblings import compare_siblings
 from engine.statistics import proportion, wilson, wilson_one
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_NODES = 50_000
 """Nodes a map keeps: those with the largest support."""
@@ -173,6 +175,8 @@ class BehaviourMap:
 
     def to_frame(self) -> pd.DataFrame:
         """The nodes as a table, one row a node in pre-order, indexed by key."""
+        import pandas as pd  # Half a second and 40 MB, which nothing else that reads maps needs.
+
         columns: dict[str, Any] = {name: getattr(self, name) for name in _FRAME_COLUMNS}
         texts = np.array([*map(str, self.tokens), ""], dtype=object)
         index = pd.Index([self.key_text(node) for node in range(len(self))], name="key")
