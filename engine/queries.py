@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.calibration import Calibration, calibrate
 from engine.conventions import Kind
-from engine.errors import UnknownStepError
+from engine.errors import UnknownRunError, UnknownStepError
 from engine.forks import Fork, forks_along
 from engine.maps import MAX_NODES, BehaviourMap, build
 from engine.paths import BUCKET_TEXTS, clean_name, parse_signature
@@ -245,6 +245,23 @@ def find(store: Store, tenant: str, text: str, now_ns: int) -> Found:
         return Found((), ())
     agents = tuple(s.agent for s in store.agents(tenant, ALL_TIME, now_ns) if s.agent == text)
     return Found(tuple(store.find(tenant, text)), agents)
+
+
+def named_run(store: Store, tenant: str, text: str, now_ns: int) -> Run:
+    """The run of that id, else the one that the text names otherwise: by a trace, or a ticket.
+
+    Raises
+    ------
+    UnknownRunError
+        The text names no run, or several.
+    """
+    try:
+        return store.run(tenant, text)
+    except UnknownRunError:
+        run_ids = find(store, tenant, text, now_ns).run_ids
+        if len(run_ids) != 1:
+            raise
+        return store.run(tenant, run_ids[0])
 
 
 def near(store: Store, tenant: str, text: str, now_ns: int, limit: int = 5) -> Found:

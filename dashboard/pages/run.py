@@ -44,7 +44,7 @@ def layout(service: Service, look: Look) -> Page:
     """The run, judged by its agent's map as soon as that is built."""
     title = f"{look.run} · run"
     try:
-        run = _named(service, look.run)
+        run = queries.named_run(service.store, service.tenant, look.run, service.now_ns())
     except UnknownRunError:
         alike = queries.near(service.store, service.tenant, look.run, service.now_ns())
         return Page("No such run", states.nothing_found(look.run, alike), stamp="unknown")
@@ -85,17 +85,6 @@ def _counted(behaviour: BehaviourMap, run: Run) -> Outcome | None:
     """As what the map counts the run, if it does."""
     member = behaviour.member(run.run_id)
     return None if member is None else Outcome(int(behaviour.member_outcome[member]))
-
-
-def _named(service: Service, text: str) -> Run:
-    """The run of that id, else the one that the text names otherwise: by a trace, or a ticket."""
-    try:
-        return service.store.run(service.tenant, text)
-    except UnknownRunError:
-        run_ids = queries.find(service.store, service.tenant, text, service.now_ns()).run_ids
-        if len(run_ids) != 1:
-            raise
-        return service.store.run(service.tenant, run_ids[0])
 
 
 def _wider(judged: Judged, look: Look) -> list[Component]:
