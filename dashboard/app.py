@@ -17,7 +17,7 @@ from dash import ClientsideFunction, Dash, Input, Output, State, html, no_update
 from flask import Flask
 
 from dashboard import api, callbacks, forms, ids, lanes, routes, security, urls
-from dashboard.api import intake
+from dashboard.api import events, intake
 from dashboard.api.shortcut import Shortcut
 from dashboard.auth import gate, signin
 from dashboard.auth.checking import KeyCheck
@@ -28,7 +28,7 @@ from dashboard.caching import open_cache
 from dashboard.components import charts, states, words
 from dashboard.components.shell import footer, navigation, shell
 from dashboard.metrics import Metrics
-from dashboard.pages import behaviour, calibration, found, home, rules, run
+from dashboard.pages import behaviour, calibration, compare, found, home, rules, run
 from dashboard.service import Page, Service
 from engine.builder import TTL_S, Cache, Maps, load
 from engine.checks import Checks
@@ -57,6 +57,7 @@ PAGES: dict[str, PageModule] = {
     urls.MAP: behaviour,
     urls.RUN: run,
     urls.CALIBRATION: calibration,
+    urls.COMPARE: compare,
     urls.FOUND: found,
     urls.RULES: rules,
 }
@@ -77,6 +78,8 @@ class Settings(NamedTuple):
         The clock of its questions; None is the store's own if it has one, else the wall clock.
     cache : str
         Where built maps are kept: see :mod:`dashboard.cache_place`.
+    cache_known : bool
+        Whether that was good when the server began: a process that is begun again does without.
     bounds : Bounds
         How much a map holds.
     proxy : Proxy
@@ -88,6 +91,7 @@ class Settings(NamedTuple):
     tenant: str = DEFAULT_TENANT
     now_ns: Callable[[], int] | None = None
     cache: str = MEMORY
+    cache_known: bool = False
     bounds: Bounds = BOUNDS
     ttl_s: float = TTL_S
     proxy: Proxy = NO_PROXY
@@ -95,7 +99,7 @@ class Settings(NamedTuple):
 
 
 DEFAULTS = Settings()
-THREADS = intake.AT_ONCE + 4
+THREADS = intake.AT_ONCE + events.AT_ONCE + 4
 """Requests answered at once, beside quick ones."""
 SWITCH_S = 0.0005
 """How long who computes keeps others from the interpreter: a tenth of Python's own, as answers are small."""
@@ -143,7 +147,7 @@ def create_app(
     meter.watch(server)
     door = Gate(keys or KeyCheck(store), ANYONE._replace(tenant=settings.tenant), settings.proxy)
     door.guard(server)
-    cache = open_cache(settings.cache, store, meter)
+    cache = open_cache(settings.cache, store, meter, known=settings.cache_known)
     service = _service(server, store, settings, cache, meter)
     app.layout = shell()
     ids_of_pages: Any = html.Div([shell(), behaviour.skeleton(), run.skeleton()])

@@ -8,6 +8,7 @@ from werkzeug.routing import PathConverter
 from dashboard.api import (
     agents,
     erasures,
+    events,
     fuses,
     health,
     intake,
@@ -20,7 +21,7 @@ from dashboard.api import (
 )
 from dashboard.service import Service
 
-DESCRIBED = (agents, runs, outcomes, rules, maps, fuses, erasures)
+DESCRIBED = (agents, runs, events, outcomes, rules, maps, fuses, erasures)
 OPERATIONS = tuple(operation for module in (*DESCRIBED, openapi) for operation in module.OPERATIONS)
 """All that can be asked under the API's address."""
 

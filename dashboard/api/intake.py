@@ -8,7 +8,7 @@ that it is, once ``Retry-After`` is over.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from threading import BoundedSemaphore
 
 from flask import Flask, Response, request
@@ -81,14 +81,10 @@ def register(server: Flask, service: Service) -> None:
 
 
 def _take(service: Service) -> Response:
-    encoding, coding = _ENCODINGS.get(request.mimetype), _coding()
-    if encoding is None:
-        raise UnsupportedMediaType(f"{request.mimetype or 'nothing'} is none of {', '.join(_ENCODINGS)}")
-    if coding not in CODINGS:
-        raise UnsupportedMediaType(f"the content encoding {coding!r} is none of {', '.join(CODINGS)}")
     limits = service.limits
     try:
-        body = decompress(_body(limits.max_body_bytes), coding, limits.max_body_bytes)
+        body = received(_ENCODINGS, limits.max_body_bytes)
+        encoding = _ENCODINGS[request.mimetype]
         batch = take(service.store, service.tenant, body, encoding, limits, service.meter)
         return _answer(success(batch), 200)
     except TooLargeError as error:
@@ -97,6 +93,26 @@ def _take(service: Service) -> Response:
         raise BadRequest(str(error)) from error
     except StoreError as error:
         raise ServiceUnavailable(str(error), retry_after=RETRY_AFTER_S) from error
+
+
+def received(media_types: Collection[str], max_bytes: int) -> bytes:
+    """The body of the request that is answered, decompressed.
+
+    Raises
+    ------
+    UnsupportedMediaType
+        It is of another type, or compressed in another way.
+    TooLargeError
+        It holds more.
+    InputError
+        It is compressed and damaged.
+    """
+    coding = _coding()
+    if request.mimetype not in media_types:
+        raise UnsupportedMediaType(f"{request.mimetype or 'nothing'} is none of {', '.join(media_types)}")
+    if coding not in CODINGS:
+        raise UnsupportedMediaType(f"the content encoding {coding!r} is none of {', '.join(CODINGS)}")
+    return decompress(_body(max_bytes), coding, max_bytes)
 
 
 def _coding() -> str:
