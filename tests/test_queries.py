@@ -6,8 +6,10 @@ import pytest
 
 from engine import queries
 from engine.errors import UnknownAgentError, UnknownRunError, UnknownStepError
+from engine.forks import nodes_along
+from engine.maps import BehaviourMap
 from engine.queries import Example, Found
-from engine.runs import ALL_TIME, Cohort, Outcome, Window
+from engine.runs import ALL_TIME, Cohort, Outcome, Run, Window
 from engine.store import AgentSummary
 from tests.memory_store import DAY_NS, NOW_NS, MemoryStore, corpus, make_run
 
@@ -63,6 +65,40 @@ def test_a_map_is_built_from_the_store(store: MemoryStore) -> None:
 def test_an_unknown_agent_is_told(store: MemoryStore) -> None:
     with pytest.raises(UnknownAgentError, match="nobody"):
         queries.load_map(store, COHORT._replace(agent="nobody"), NOW_NS)
+
+
+def nodes(store: MemoryStore, run_id: str) -> tuple[BehaviourMap, list[int]]:
+    judged = queries.load_verdict(store, "default", run_id, NOW_NS)
+    behaviour = queries.load_map(store, COHORT, NOW_NS)
+    return behaviour, nodes_along(behaviour, judged.verdict.path, judged.verdict.live)
+
+
+def compared_with(runs: list[Run], ticket: str | None = None) -> str | None:
+    """The success that the run ``asked`` is compared with."""
+    behaviour, along = nodes(MemoryStore(runs), "asked")
+    found = queries.success_beside(behaviour, "asked", ticket, along)
+    return found and found.run_id
+
+
+def test_a_run_is_compared_with_the_latest_success_that_went_its_way_the_longest() -> None:
+    asked = make_run("asked", "tool:a tool:b tool:c", Outcome.FAILURE)
+    far = [make_run(f"far-{age}", "tool:a tool:b tool:d", age_ns=age * DAY_NS) for age in (3, 2)]
+    near = make_run("near", "tool:a tool:d", age_ns=DAY_NS)
+    elsewhere = make_run("elsewhere", "tool:e", age_ns=DAY_NS)
+    failed = make_run("failed", "tool:a tool:b tool:c", Outcome.FAILURE)
+    assert compared_with([asked, *far, near, failed]) == "far-2"
+    assert compared_with([asked, near, elsewhere, failed]) == "near"
+    assert compared_with([asked, elsewhere, failed]) == "elsewhere"
+    assert compared_with([asked, failed]) is None
+
+
+def test_a_run_is_compared_with_a_success_of_its_ticket_before_any_other_and_never_with_itself() -> None:
+    asked = make_run("asked", "tool:a tool:b", ticket="t")
+    same = make_run("same", "tool:e", ticket="t", age_ns=9 * DAY_NS)
+    other = make_run("other", "tool:a tool:b", ticket="u")
+    assert compared_with([asked, same, other], "t") == "same"
+    assert compared_with([asked, same, other]) == "other"
+    assert compared_with([asked], "t") is None
 
 
 def test_a_live_run_is_judged_with_its_last_step_open(store: MemoryStore) -> None:

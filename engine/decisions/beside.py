@@ -47,11 +47,13 @@ def beside(trace: Trace, steps: Sequence[str], parents: Mapping[str, str | None]
     ['x']
     """
     of_step = _steps_of(steps, parents)
+    own = set(steps)
     carried_out = {choice.calls[0].span_id: choice for choice in trace.choices if choice.calls}
     findings: dict[str, list[Finding]] = {}
     others: list[Finding] = []
     for finding in trace.findings:
-        step = of_step.get(finding.span_id) or of_step.get(parents.get(finding.span_id) or "")
+        above = parents.get(finding.span_id)
+        step = of_step.get(finding.span_id) or (above if above in own else None)
         (others if step is None else findings.setdefault(step, [])).append(finding)
     return Beside(carried_out, findings, others)
 
