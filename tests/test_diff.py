@@ -16,22 +16,22 @@ from engine.decisions import wording
 from engine.decisions.aligning import Row, align, common_prefix
 from engine.decisions.arguments import ArgumentLine, Mismatch, argument_lines
 from engine.decisions.diff import Answers, Change, Diagnosis, Diff, compare, compare_steps
+from engine.decisions.menus import margin_of
 from engine.decisions.schema import Option
 from engine.decisions.trace import Call, Choice, Finding, Kind, Trace
 
 AT = datetime(2026, 9, 13, 2, 11, tzinfo=UTC)
-READ_EDIT = {"read": 0.8, "edit": 0.5}
+READ_EDIT = {"read": 0.75, "edit": 0.5}
 
 
 def call(tool: str, span_id: str = "c", **args: Any) -> Call:
     return Call(span_id, AT, tool, Raw(msgspec.json.encode(args)), True, 2)
 
 
-def choice(
-    chosen: str, scores: Mapping[str, float | None], margin: float | None = 0.3, *calls: Call
-) -> Choice:
-    """A decision and its calls; the chosen tool is called with nothing unless calls are given."""
+def choice(chosen: str, scores: Mapping[str, float | None], *calls: Call) -> Choice:
+    """A decision with the margin of its scores; the chosen tool is called unless calls are given."""
     options = tuple(Option(tool, score) for tool, score in scores.items())
+    margin = margin_of(options, chosen)
     return Choice(f"d-{chosen}", AT, "fix it", options, chosen, "argmax", margin, calls or (call(chosen),))
 
 
@@ -40,7 +40,7 @@ def trace(*choices: Choice, loose: tuple[Call, ...] = (), findings: tuple[Findin
 
 
 READ = choice("read", READ_EDIT)
-EDIT = choice("edit", {"read": 0.5, "edit": 0.8})
+EDIT = choice("edit", {"read": 0.5, "edit": 0.75})
 
 
 def test_equal_choices_menus_ranks_and_calls_are_identical() -> None:
@@ -55,12 +55,12 @@ def test_equal_choices_menus_ranks_and_calls_are_identical() -> None:
 
 
 def test_scores_alone_do_not_differ_while_the_ranks_are_equal() -> None:
-    other = choice("read", {"read": 9.0, "edit": 2.0}, 7.0)
+    other = choice("read", {"read": 9.0, "edit": 2.0})
     assert compare(trace(READ), trace(other)).diagnosis is Diagnosis.IDENTICAL
 
 
 def test_another_menu_at_the_fork_names_what_only_one_side_was_offered() -> None:
-    b = choice("edit", {"edit": 0.6, "test": 0.58}, 0.02)
+    b = choice("edit", {"edit": 0.53125, "test": 0.5})
     found = compare(trace(READ, READ), trace(READ, b))
     assert found == Diff(
         by="decisions",
@@ -69,8 +69,8 @@ def test_another_menu_at_the_fork_names_what_only_one_side_was_offered() -> None
         rows=(Row("=", 0, 0), Row("≠", 1, 1)),
         took_a="read",
         took_b="edit",
-        margin_a=0.3,
-        margin_b=0.02,
+        margin_a=0.25,
+        margin_b=0.03125,
         low_b=True,
         only_a=("read",),
         only_b=("test",),
@@ -82,16 +82,16 @@ def test_another_menu_at_the_fork_names_what_only_one_side_was_offered() -> None
     )
     assert wording.headline(found) == (
         "At decision 2 A chose read and B chose edit: "
-        "only A was offered read, and only B was offered test, and B won by 0.02, close to a tie."
+        "only A was offered read; only B was offered test; B won by 0.031, close to a tie."
     )
 
 
 @pytest.mark.parametrize(
     ("b", "ranks", "low"),
     [
-        (choice("edit", {"edit": 0.9, "read": 0.1}, 0.8), True, False),
-        (choice("edit", {"edit": 0.5, "read": 0.5}, 0.0), True, True),
-        (choice("edit", {"read": None, "edit": None}, 0.04), False, True),
+        (choice("edit", {"edit": 0.9, "read": 0.1}), True, False),
+        (choice("edit", {"edit": 0.5, "read": 0.5}), True, True),
+        (choice("edit", {"edit": 0.84, "read": 0.8}), True, True),
     ],
     ids=["other ranks", "a tie", "a margin under the threshold"],
 )
@@ -101,7 +101,7 @@ def test_the_same_menu_ranked_otherwise_or_nearly_tied_is_scoring(b: Choice, ran
 
 
 def test_the_same_menu_and_ranks_without_a_tie_is_the_policy() -> None:
-    found = compare(trace(READ), trace(choice("edit", READ_EDIT, -0.3)))
+    found = compare(trace(READ), trace(choice("edit", READ_EDIT)))
     assert found.diagnosis is Diagnosis.POLICY
     assert wording.headline(found) == (
         "At decision 1 A chose read and B chose edit from the same menu, with the same ranks and no tie."
@@ -110,7 +110,7 @@ def test_the_same_menu_and_ranks_without_a_tie_is_the_policy() -> None:
 
 def test_rules_without_scores_differ_by_policy() -> None:
     unscored: dict[str, float | None] = {"read": None, "edit": None}
-    found = compare(trace(choice("read", unscored, None)), trace(choice("edit", unscored, None)))
+    found = compare(trace(choice("read", unscored)), trace(choice("edit", unscored)))
     assert found.diagnosis is Diagnosis.POLICY
     assert wording.headline(found) == (
         "At decision 1 A chose read and B chose edit from the same menu, without scores."
@@ -118,9 +118,9 @@ def test_rules_without_scores_differ_by_policy() -> None:
 
 
 def test_the_threshold_is_the_askers() -> None:
-    a, b = trace(READ), trace(choice("edit", READ_EDIT, 0.3))
+    a, b = trace(READ), trace(choice("edit", READ_EDIT))
     assert compare(a, b).diagnosis is Diagnosis.POLICY
-    assert compare(a, b, low_margin=0.31).diagnosis is Diagnosis.SCORING
+    assert compare(a, b, low_margin=0.26).diagnosis is Diagnosis.SCORING
 
 
 def test_one_that_goes_on_where_the_other_has_ended() -> None:
@@ -135,7 +135,7 @@ def test_one_that_goes_on_where_the_other_has_ended() -> None:
 
 def test_equal_choices_from_other_menus_or_ranks_are_latent() -> None:
     other = choice("read", {"read": 0.8, "edit": 0.1, "test": 0.2})
-    swapped = choice("read", {"read": 0.4, "edit": 0.5}, -0.1)
+    swapped = choice("read", {"read": 0.4, "edit": 0.5})
     found = compare(trace(READ, READ, READ), trace(other, READ, swapped))
     assert found.diagnosis is Diagnosis.LATENT
     assert found.changes == (
@@ -149,8 +149,8 @@ def test_equal_choices_from_other_menus_or_ranks_are_latent() -> None:
 
 
 def test_equal_choices_with_other_arguments_show_the_first_mismatch_only() -> None:
-    a = trace(READ, choice("edit", READ_EDIT, 0.3, call("edit", file="a.py", line=1), call("edit", n=1)))
-    b = trace(READ, choice("edit", READ_EDIT, 0.3, call("edit", file="b.py", line=1), call("edit", n=2)))
+    a = trace(READ, choice("edit", READ_EDIT, call("edit", file="a.py", line=1), call("edit", n=1)))
+    b = trace(READ, choice("edit", READ_EDIT, call("edit", file="b.py", line=1), call("edit", n=2)))
     found = compare(a, b)
     assert found.diagnosis is Diagnosis.ARGUMENTS
     assert found.mismatch == Mismatch(1, 1, 0, "edit", "edit", (ArgumentLine("file", "a.py", "b.py"),))
@@ -161,8 +161,8 @@ def test_equal_choices_with_other_arguments_show_the_first_mismatch_only() -> No
 
 
 def test_a_call_that_only_one_run_made_is_a_mismatch() -> None:
-    once = choice("read", READ_EDIT, 0.3, call("read"))
-    twice = choice("read", READ_EDIT, 0.3, call("read"), call("read", page=2))
+    once = choice("read", READ_EDIT, call("read"))
+    twice = choice("read", READ_EDIT, call("read"), call("read", page=2))
     assert compare(trace(once), trace(twice)).mismatch == Mismatch(
         0, 0, 1, None, "read", (ArgumentLine("", UNSET, {"page": 2}),)
     )
@@ -188,7 +188,7 @@ def test_what_changed_before_the_fork_is_named_as_a_possible_cause() -> None:
 
 
 def test_arguments_that_differ_before_the_fork_are_named_as_a_possible_cause() -> None:
-    a, b = (choice("read", READ_EDIT, 0.3, call("read", q=text)) for text in ("date", "dates"))
+    a, b = (choice("read", READ_EDIT, call("read", q=text)) for text in ("date", "dates"))
     found = compare(trace(a, READ), trace(b, EDIT))
     assert found.mismatch == Mismatch(0, 0, 0, "read", "read", (ArgumentLine("q", "date", "dates"),))
     assert wording.look_first(found).endswith(
@@ -197,7 +197,7 @@ def test_arguments_that_differ_before_the_fork_are_named_as_a_possible_cause() -
 
 
 def test_without_recorded_options_the_kind_cannot_be_told() -> None:
-    found = compare(trace(choice("read", {}, None)), trace(EDIT))
+    found = compare(trace(choice("read", {})), trace(EDIT))
     assert found.diagnosis is Diagnosis.UNRECORDED
 
 
@@ -223,11 +223,11 @@ class TestAnswers:
         assert self.of(READ, loose=(call("edit", "c9"),)) == Answers(False, True, False, False, ("c9",))
 
     def test_a_decision_is_consumed_by_the_first_call_under_it(self) -> None:
-        twice = choice("read", READ_EDIT, 0.3, call("read"), call("read", "c2"))
+        twice = choice("read", READ_EDIT, call("read"), call("read", "c2"))
         assert self.of(twice) == Answers(False, True, False, False, ("c2",))
 
     def test_another_tool_ran_than_was_chosen(self) -> None:
-        other = choice("read", READ_EDIT, 0.3, call("edit"))
+        other = choice("read", READ_EDIT, call("edit"))
         assert self.of(READ, other) == Answers(True, False, False, False, mismatched=(1,))
 
     def test_a_decision_that_nothing_was_called_for_leaves_open_whether_it_ran(self) -> None:
@@ -235,17 +235,17 @@ class TestAnswers:
         assert self.of(READ, uncalled) == Answers(True, None, False, False)
 
     def test_a_margin_that_is_not_told_leaves_open_whether_it_was_too_small(self) -> None:
-        assert self.of(READ, choice("read", READ_EDIT, None)) == Answers(True, True, None, False)
+        assert self.of(READ, msgspec.structs.replace(READ, margin=None)) == Answers(True, True, None, False)
 
     def test_one_option_needs_no_margin(self) -> None:
-        assert self.of(choice("read", {"read": None}, None)) == Answers(True, True, False, False)
+        assert self.of(choice("read", {"read": None})) == Answers(True, True, False, False)
 
     def test_where_lines_could_not_be_read_nothing_speaks_for_a_run(self) -> None:
         broken = (Finding(3, Kind.BAD_JSON, "cut off"),)
         assert self.of(READ, findings=broken) == Answers()
 
     def test_are_worded_with_their_places(self) -> None:
-        a = trace(choice("read", READ_EDIT, 0.01, call("edit")), loose=(call("edit"),))
+        a = trace(choice("read", {"read": 0.51, "edit": 0.5}, call("edit")), loose=(call("edit"),))
         assert wording.answers(compare(a, trace(EDIT))) == (
             ("Does every call cite a decision?", "no: 1 call cites none", "yes"),
             ("Did the chosen tool run?", "no: not at decision 1", "yes"),
@@ -279,7 +279,7 @@ def test_arguments_nested_however_deep_are_compared(depth: int) -> None:
 
 tools = st.sampled_from(("read", "edit", "test"))
 menus = st.dictionaries(tools, st.none() | st.floats(0, 1), max_size=3)
-decisions = st.builds(choice, tools, menus, st.none() | st.floats(-1, 1))
+decisions = st.builds(choice, tools, menus)
 traces = st.lists(decisions, max_size=8).map(lambda choices: trace(*choices))
 sequences = st.lists(tools, max_size=30)
 

@@ -59,7 +59,7 @@ def _margin(choice: Choice, low_margin: float) -> Component:
         text = f"by {choice.policy}" if choice.policy else "no margin"
         return html.Span(text, className="lane-margin dim clip", title=choice.policy)
     text = f"margin {menus.figure(choice.margin)}"
-    if not is_low(choice.margin, choice.options, low_margin):
+    if not is_low(choice.lead, low_margin):
         return html.Span(text, className="lane-margin dim")
     said: list[Any] = [text, html.Span(", close to a tie", className="unseen")]
     return html.Span(said, className="lane-margin low", title="close to a tie")

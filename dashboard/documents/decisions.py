@@ -228,7 +228,7 @@ def _fork(diff: Diff, place: int, a: Side, b: Side) -> Fork:
 
 def _taken(diff: Diff, place: int, side: Side) -> Taken | None:
     if choice := side.choice(diff, place):
-        low = is_low(choice.margin, choice.options, diff.low_margin)
+        low = is_low(choice.lead, diff.low_margin)
         return drawn(Taken, choice, low=low, options=_options(choice))
     steps = side.sequence(diff)
     return Taken(steps[place], None, None, False, []) if place < len(steps) else None

@@ -10,36 +10,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from enum import IntEnum
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple, Protocol, TypeAlias
 
-from engine.decisions.menus import LOW_MARGIN, margin_of
+from engine.decisions.menus import LOW_MARGIN, follows, is_low, margin_of
 from engine.decisions.schema import BadLine, Decision, Event, Rest, ToolCall
 from engine.decisions.trace import Finding, Kind
 
-MARGIN_TOLERANCE = 1e-6
-"""A margin further from the scores' own is wrong."""
 LONG_GOAL_CHARACTERS = 200
 """A longer goal is an essay: decisions should stay cheap to compare."""
 
 Numbered: TypeAlias = tuple[int, Event | BadLine]
 
 
-class Role(IntEnum):
-    """What an event has to do with an id: it hangs from it, or it bears it."""
-
-    CHILD = 0
-    CALL = 1
-    BEARER = 2
-    DECISION = 3
-
-
+_CHILD, _CALL, _BEARER, _DECISION = range(4)
+"""What an event has to do with an id: it hangs from it (as a call or not), or bears it (likewise)."""
 _ROLES = {
-    "decision": (Role.CHILD, Role.DECISION),
-    "tool_call": (Role.CALL, Role.BEARER),
-    "tool_result": (Role.CHILD, Role.BEARER),
+    "decision": (_CHILD, _DECISION),
+    "tool_call": (_CALL, _BEARER),
+    "tool_result": (_CHILD, _BEARER),
 }
 _PLACE = {kind: place for place, kind in enumerate(Kind)}
 
@@ -49,6 +39,8 @@ class Link(NamedTuple):
 
     Attributes
     ----------
+    role : int
+        The lower, the earlier in its line: a child first.
     time_s : float or None
         Seconds since the epoch; None if it is not to be compared with others.
     name : str or None
@@ -149,11 +141,11 @@ def _of_margin(line: int, decision: Decision, low_margin: float) -> Iterator[Fin
         if decision.chosen in tools or not any(score is not None for score in tools.values()):
             yield Finding(line, Kind.BAD_MARGIN, str(told), decision.span_id)
         return
-    if abs(told - margin) > MARGIN_TOLERANCE:
-        yield Finding(line, Kind.BAD_MARGIN, str(told), decision.span_id)
-    else:
+    if follows(told, margin):
         margin = told  # Its own writing has no rounding errors.
-    if 0 <= margin < low_margin:
+    else:
+        yield Finding(line, Kind.BAD_MARGIN, str(told), decision.span_id)
+    if is_low(margin, low_margin):
         yield Finding(line, Kind.LOW_MARGIN, f"{margin:.6g}", decision.span_id)
     if margin < 0 and decision.policy.startswith("argmax"):
         yield Finding(line, Kind.NOT_TOP, f"{margin:.6g}", decision.span_id)
@@ -194,13 +186,13 @@ def _of_id(links: Iterable[Link]) -> Iterator[Finding]:
     bearer: Link | None = None
     decision: Link | None = None
     for link in links:
-        if link.role >= Role.BEARER:
+        if link.role >= _BEARER:
             if bearer is not None:
                 yield Finding(link.line, Kind.DUPLICATE_SPAN, link.id, link.id)
             bearer = link
-            decision = link if link.role == Role.DECISION else decision
+            decision = link if link.role == _DECISION else decision
             continue
-        if link.role == Role.CALL:
+        if link.role == _CALL:
             yield from _of_call(link, decision)
             decision = None
         if bearer is not None and _is_earlier(link.time_s, bearer.time_s):

@@ -200,7 +200,7 @@ def _taken(choice: Choice | None, low_margin: float) -> tuple[str | None, float 
     """What was chosen, by which margin, and whether that is close to a tie."""
     if choice is None:
         return None, None, False
-    return choice.chosen, choice.margin, is_low(choice.margin, choice.options, low_margin)
+    return choice.chosen, choice.margin, is_low(choice.lead, low_margin)
 
 
 def _changes(a: Trace, b: Trace, rows: Sequence[Row]) -> Iterator[Change]:

@@ -56,10 +56,10 @@ def answer(trace: Trace, same_fork: bool | None, low_margin: float) -> Answers:
     whole = bool(trace.choices) and not is_broken(trace)
     uncited = [*trace.loose, *(call for choice in trace.choices for call in choice.calls[1:])]
     mismatched = _places(trace, lambda choice: bool(choice.calls) and choice.calls[0].tool != choice.chosen)
-    low = _places(trace, lambda choice: is_low(choice.margin, choice.options, low_margin))
+    low = _places(trace, lambda choice: is_low(choice.lead, low_margin))
     have_calls = whole and all(choice.calls for choice in trace.choices)
     have_margins = whole and all(
-        choice.margin is not None or len(choice.options) == 1 for choice in trace.choices
+        choice.lead is not None or len(choice.options) == 1 for choice in trace.choices
     )
     return Answers(
         cited=not uncited if whole else None,

@@ -9,6 +9,9 @@ from engine.decisions.schema import Option
 LOW_MARGIN = 0.05
 """A chosen score that leads by less is close to a tie."""
 
+MARGIN_TOLERANCE = 1e-6
+"""A margin further from that of the scores is wrong."""
+
 
 def only_in(these: Sequence[Option], those: Sequence[Option]) -> tuple[str, ...]:
     """Tools that the first menu offers and the second does not, in the order of the first.
@@ -35,16 +38,6 @@ def ranks_differ(these: Sequence[Option], those: Sequence[Option]) -> bool:
     return _ranks(ours, shared) != _ranks(theirs, shared)
 
 
-def is_low(margin: float | None, options: Sequence[Option], below: float = LOW_MARGIN) -> bool:
-    """Whether the pick was on top and close to a tie; a negative margin is no tie but another policy.
-
-    >>> menu = (Option("read", 0.5), Option("edit", 0.48))
-    >>> is_low(0.02, menu), is_low(-0.02, menu), is_low(None, menu), is_low(0.02, menu[:1])
-    (True, False, False, False)
-    """
-    return margin is not None and len(options) > 1 and 0 <= margin < below
-
-
 def margin_of(options: Sequence[Option], chosen: str) -> float | None:
     """Chosen score minus the best other; None where one of the two is not there.
 
@@ -54,6 +47,35 @@ def margin_of(options: Sequence[Option], chosen: str) -> float | None:
     scores = _scores(options)
     others = [score for tool, score in scores.items() if tool != chosen]
     return scores[chosen] - max(others) if chosen in scores and others else None
+
+
+def lead(told: float | None, options: Sequence[Option], chosen: str) -> float | None:
+    """The margin a pick is judged by: the one that is told, if it follows from the scores, else theirs.
+
+    None where none is told, nothing else was offered, or the scores do not hold one.
+
+    >>> menu = (Option("read", 0.75), Option("edit", 0.5))
+    >>> lead(0.25, menu, "read"), lead(0.9, menu, "read"), lead(None, menu, "read"), lead(0.25, (), "read")
+    (0.25, 0.25, None, None)
+    """
+    margin = None if told is None else margin_of(options, chosen)
+    if told is None or margin is None:
+        return None
+    return told if follows(told, margin) else margin
+
+
+def follows(told: float, margin: float) -> bool:
+    """Whether a margin is that of the scores, but for rounding."""
+    return abs(told - margin) <= MARGIN_TOLERANCE
+
+
+def is_low(margin: float | None, below: float = LOW_MARGIN) -> bool:
+    """Whether a pick was on top and close to a tie; a negative margin is no tie but another policy.
+
+    >>> is_low(0.02), is_low(-0.02), is_low(None)
+    (True, False, False)
+    """
+    return margin is not None and 0 <= margin < below
 
 
 def side_by_side(

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Raw
 
+from engine.decisions.menus import lead
 from engine.decisions.schema import Decision, Event, Option, ToolCall, ToolResult
 
 
@@ -75,6 +76,11 @@ class Choice(msgspec.Struct, frozen=True):
     policy: str
     margin: float | None
     calls: tuple[Call, ...] = ()
+
+    @property
+    def lead(self) -> float | None:
+        """The margin it is judged by: as told if that follows from the scores, else as they say."""
+        return lead(self.margin, self.options, self.chosen)
 
 
 class Trace(msgspec.Struct, frozen=True):

@@ -99,11 +99,11 @@ def change(found: Change) -> str:
     """What is different behind an equal choice.
 
     >>> change(Change(0, 2, True, True, ("read",), ()))
-    'decision 1 of A and 3 of B: only A was offered read, and the ranks differ'
+    'decision 1 of A and 3 of B: only A was offered read; the ranks differ'
     """
     place = f"decision {found.a + 1}" + (f" of A and {found.b + 1} of B" if found.a != found.b else "")
     parts = [*_offered(found.only_a, found.only_b), *(["the ranks differ"] if found.ranks else [])]
-    return f"{place}: {', and '.join(parts)}"
+    return f"{place}: {'; '.join(parts)}"
 
 
 def offered(option: Option | None) -> str:
@@ -158,10 +158,10 @@ def finding(found: Finding) -> str:
 
 def _because(diff: Diff) -> str:
     if diff.diagnosis is Diagnosis.MENU:
-        return f": {', and '.join([*_offered(diff.only_a, diff.only_b), *_ties(diff)])}"
+        return f": {'; '.join([*_offered(diff.only_a, diff.only_b), *_ties(diff)])}"
     if diff.diagnosis is Diagnosis.SCORING:
         ranks = ["the same tools stand in another order"] if diff.ranks_differ else []
-        return f": {', and '.join([*ranks, *_ties(diff)])}"
+        return f": {'; '.join([*ranks, *_ties(diff)])}"
     if diff.diagnosis is Diagnosis.POLICY:
         scored = (
             "without scores" if diff.margin_a is diff.margin_b is None else "with the same ranks and no tie"
