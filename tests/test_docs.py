@@ -158,7 +158,7 @@ def test_the_bounds_of_rules_are_told() -> None:
 
 def test_every_verdict_is_explained() -> None:
     verdicts = {"insufficient_history", "novel", "likely_failure", "on_track"}
-    assert {row[0].strip("`") for row in rows(section("Three journeys"))} == verdicts
+    assert {row[0].strip("`") for row in rows(section("Four journeys"))} == verdicts
 
 
 def test_exit_codes_are_those_of_the_command() -> None:
@@ -183,6 +183,11 @@ def test_figures_of_the_demo_are_the_corpus(tmp_path: Path) -> None:
         f"went another way from the same point in {worst.sibling_rate:.0%}: a fatal fork, "
         f"p {words.probability(worst.p)}.".replace("\xa0", " ")
     )
+
+
+def test_every_ticket_of_the_demo_is_named() -> None:
+    named = re.findall(r"`(repo-[a-z]+)`", section("Four journeys"))
+    assert {*named} - {"repo-agent"} == {ticket.name for ticket in TICKETS}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
