@@ -40,8 +40,13 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-def open_cache(place: str, store: Store, meter: Meter = UNMETERED) -> Cache:
+def open_cache(place: str, store: Store, meter: Meter = UNMETERED, *, known: bool = False) -> Cache:
     """The cache of a store at a place, as ``FORKMAP_CACHE`` names it; stores may share the place.
+
+    Parameters
+    ----------
+    known : bool
+        Whether the place was good when the server began: a folder that is away then is no error either.
 
     Raises
     ------
@@ -51,7 +56,8 @@ def open_cache(place: str, store: Store, meter: Meter = UNMETERED) -> Cache:
     own = Backed(Bounded(default_timeout=KEPT_S))
     if place == MEMORY:
         return own
-    shared = _redis(place, _name(store)) if place.startswith(REDIS) else _files(Path(place) / _name(store))
+    name = _name(store)
+    shared = _redis(place, name) if place.startswith(REDIS) else _files(Path(place) / name, known)
     return Sheltered(shared, own, bare(place), meter)
 
 
@@ -77,7 +83,8 @@ class Files(FileSystemCache):
 
     def __init__(self, folder: Path) -> None:
         self._lock = FileLock(folder / f"lock{self._fs_transaction_suffix}", ALONE_S, poll_interval=0.005)
-        super().__init__(str(folder), threshold=FILES, default_timeout=KEPT_S)
+        with suppress(OSError):  # It is made when there is something to keep.
+            super().__init__(str(folder), threshold=FILES, default_timeout=KEPT_S)
 
     def set(self, key: str, value: Any, *args: Any, **kwargs: Any) -> bool:
         """Keep a value under a key; whether it could be."""
@@ -233,13 +240,13 @@ class Sheltered:
             _log.warning("%s fails, so maps are kept in this process meanwhile: %s", self._said, error)
 
 
-def _files(folder: Path) -> Backed:
+def _files(folder: Path, known: bool) -> Backed:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        files = Files(folder)
     except OSError as error:
-        raise ForkmapError(f"maps cannot be kept in {folder}: {error.strerror}") from error
-    return Backed(files)
+        if not known:
+            raise ForkmapError(f"maps cannot be kept in {folder}: {error.strerror}") from error
+    return Backed(Files(folder))
 
 
 def _redis(url: str, name: str) -> Backed:

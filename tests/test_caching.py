@@ -381,3 +381,9 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ForkmapError, match=r"maps cannot be kept in .*: Not a directory"):
         open_cache(str(tmp_path / "file" / "maps"), MemoryStore())
+    cache = open_cache(str(tmp_path / "file" / "maps"), MemoryStore(), known=True)
+    cache.set("key", b"value")
+    assert cache.get("key") == b"value"
+    (tmp_path / "file").unlink()
+    open_cache(str(tmp_path / "file" / "maps"), MemoryStore()).set("key", b"shared")
+    assert cache.get("key") in (b"value", b"shared")

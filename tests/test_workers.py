@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -203,6 +204,36 @@ def test_told_to_end_all_end(workers: Workers, told: signal.Signals) -> None:
     workers.until_gone(children)
     assert "Traceback" not in workers.log.read_text()
     assert not [*workers.log.parent.glob("runs.sqlite-wal")]  # The file alone is the store.
+
+
+def test_told_to_end_while_one_is_begun_again_all_end(workers: Workers) -> None:
+    children = workers.children()
+    os.kill(children[0], signal.SIGKILL)
+    while len(after := workers.children()) <= WORKERS + 1 or children[0] in after:
+        time.sleep(0.01)
+    (new,) = {*after} - {*children}
+    os.kill(new, signal.SIGKILL)  # It lived too short: its successor is not begun yet.
+    workers.until_gone([new])
+    time.sleep(0.2)
+    workers.process.terminate()
+    assert workers.process.wait(WAIT_S) == 0
+    workers.until_gone(children)
+    assert "Traceback" not in workers.log.read_text()
+
+
+def test_one_that_dies_is_replaced_even_without_the_folder_of_the_cache(workers: Workers) -> None:
+    folder = workers.log.with_name("cache")
+    shutil.rmtree(folder)
+    folder.write_text("a file")
+    before = workers.children()
+    for pid in before[: WORKERS + 1]:
+        os.kill(pid, signal.SIGKILL)
+    workers.until_gone(before[: WORKERS + 1])
+    workers.until_ready()
+    with connected(workers) as asking:
+        asking.sendall(CHECK)
+        assert b'"action":"allow"' in answers(asking, 1)[0]
+    assert "ended with 1;" not in workers.log.read_text()
 
 
 def test_killed_none_is_left(workers: Workers) -> None:

@@ -158,10 +158,10 @@ def _serve_by(served: Served, count: int, said: list[str]) -> None:
         way = passage()
 
         def answer() -> None:
-            _answering(served, KeyCheck(served.store), Metrics())(give=way.give)
+            _answering(served, KeyCheck(served.store), Metrics(), cache_known=True)(give=way.give)
 
         def check() -> None:
-            _answering(served, KeyCheck(served.store), Metrics())(take=way.take)
+            _answering(served, KeyCheck(served.store), Metrics(), cache_known=True)(take=way.take)
 
         def keep() -> None:
             with _kept_up(served, KeyCheck(served.store), Metrics()):
@@ -179,7 +179,9 @@ def _serve_by(served: Served, count: int, said: list[str]) -> None:
                 served.store.change()  # Opens it: whoever closes it last has its log written back.
 
 
-def _answering(served: Served, keys: KeyCheck, metrics: Metrics) -> Callable[..., None]:
+def _answering(
+    served: Served, keys: KeyCheck, metrics: Metrics, cache_known: bool = False
+) -> Callable[..., None]:
     """Answers at the socket, until interrupted."""
     from dashboard import app
 
@@ -188,6 +190,7 @@ def _answering(served: Served, keys: KeyCheck, metrics: Metrics) -> Callable[...
         served.tenant,
         served.clock,
         cache=settings.cache,
+        cache_known=cache_known,
         bounds=settings.bounds,
         limits=settings.limits,
         proxy=settings.proxy,

@@ -55,6 +55,7 @@ def supervise(works: Sequence[Work], ended: Callable[[int], object] = lambda pid
                     _tell(each.process, ended)
                     time.sleep(max(0.0, each.begun_s + AGAIN_S - time.monotonic()))
                     running[place] = _begun(each.work)
+                    each.process.close()  # Not before: it may be told to end while it waits.
     finally:
         _end([each.process for each in running])
 
@@ -69,7 +70,6 @@ def _tell(process: ForkProcess, ended: Callable[[int], object]) -> None:
     _log.warning("process %s ended with %s; another takes its place", process.pid, process.exitcode)
     if process.pid is not None:
         ended(process.pid)
-    process.close()
 
 
 def _end(processes: Sequence[ForkProcess]) -> None:
