@@ -747,8 +747,10 @@ def test_demo_is_served_until_told_to_stop_and_leaves_nothing(ending: signal.Sig
             "The clock of this store stands still at 2026-10-18 12:00:00 UTC: runs that are sent to it count "
             "as over at once, and firings carry that time.\n"
         )
+        compared = process.stdout.readline().split()[-1]
+        assert compared == f"{address}compare?a=repo-menu-1&b=repo-menu-3"
         assert len([*tmp_path.iterdir()]) == 1
-        assert answer(address)[0] == 200
+        assert answer(address)[0] == answer(compared)[0] == 200
         process.send_signal(ending)
         assert process.wait(30) == 0
     assert [*tmp_path.iterdir()] == []

@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
+from dashboard import urls
 from dashboard.auth.checking import KeyCheck
 from dashboard.auth.visits import is_loopback
 from dashboard.cache_place import MEMORY
@@ -64,6 +65,7 @@ def serve(
     grpc_port: int | None = None,
     host: str = HOST,
     workers: int = 1,
+    look_at: str = "",
 ) -> None:
     """Serve the dashboard over a store until interrupted.
 
@@ -82,6 +84,8 @@ def serve(
     workers : int
         Processes that answer; from two on one more answers checks, and another keeps the store up and
         takes spans over gRPC.
+    look_at : str
+        The path of two runs that are worth comparing, to be named.
 
     Raises
     ------
@@ -110,6 +114,8 @@ def serve(
             said.append(_STILL.format(words.utc(moment_ns)))
         if days is not None:
             said.append(f"Runs are removed {days} days after their last activity.")
+        if look_at:
+            said.append(f"Two runs that chose differently: http://{in_url(host)}:{chosen}{look_at}")
         if workers == 1:
             _serve_here(served, said)
         else:
@@ -247,7 +253,7 @@ def serve_demo(port: int | None) -> None:
         load_demo(path)
         store = open_store(path)
         try:
-            serve(store, TENANT, None, port)
+            serve(store, TENANT, None, port, look_at=urls.compare_url(*demo.PAIR))
         finally:
             store.close()
 

@@ -24,6 +24,9 @@ from engine.store import Store
 NOW_NS = 1_792_324_800 * SECOND_NS
 """The corpus's clock, 2026-10-18T12:00:00Z: six runs are in flight at that moment."""
 
+PAIR = ("repo-menu-1", "repo-menu-3")
+"""Two of its runs that worked on one ticket and chose differently."""
+
 _SEED = 2026
 _HOUR_NS = 3600 * SECOND_NS
 _DAY_NS = 24 * _HOUR_NS
