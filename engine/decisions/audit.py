@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple, Protocol, TypeAlias
@@ -24,6 +24,7 @@ LONG_GOAL_CHARACTERS = 200
 Numbered: TypeAlias = tuple[int, Event | BadLine]
 
 
+_NEVER = datetime.min.replace(tzinfo=UTC)
 _CHILD, _CALL, _BEARER, _DECISION = range(4)
 """What an event has to do with an id: it hangs from it (as a call or not), or bears it (likewise)."""
 _ROLES = {
@@ -103,7 +104,7 @@ def findings(lines: Iterable[Numbered], low_margin: float, links: Links) -> Iter
     links : Links
         Empty; where what is known of ids is put in order.
     """
-    before: datetime | None = None
+    before = latest = _NEVER
     for line, event in lines:
         if isinstance(event, BadLine):
             yield Finding(line, Kind(event.kind), event.detail, event.rest.span_id)
@@ -111,11 +112,11 @@ def findings(lines: Iterable[Numbered], low_margin: float, links: Links) -> Iter
             continue
         if isinstance(event, Decision):
             yield from _of_decision(line, event, low_margin)
-        is_reversed = before is not None and event.ts < before
-        if is_reversed:
+        if event.ts < before:
             yield Finding(line, Kind.TIME_REVERSED, "earlier than the line before", event.span_id)
-        _remember(links, line, _rest(event), event.ts, is_reversed)
-        before = event.ts
+        # Only what is earlier than some line before can be earlier than a parent; it is found once.
+        _remember(links, line, _rest(event), event.ts, before <= event.ts < latest)
+        before, latest = event.ts, max(latest, event.ts)
     for _, same in groupby(links, key=attrgetter("id")):
         yield from _of_id(same)
 
@@ -158,17 +159,18 @@ def _repeated(tools: list[str]) -> list[str]:
 
 
 def _remember(
-    links: Links, line: int, rest: Rest, ts: datetime | None = None, is_reversed: bool = False
+    links: Links, line: int, rest: Rest, ts: datetime | None = None, may_be_early: bool = False
 ) -> None:
-    """Keep that an event hangs from its parent and bears its id; a reversed one is found once only."""
-    if rest.type in _ROLES:
-        child, bearer = _ROLES[rest.type]
-        time_s = None if ts is None else ts.timestamp()
-        links.append(
-            Link(rest.parent_id, line, child, rest.span_id, None if is_reversed else time_s, rest.name)
-        )
-        if rest.span_id:
-            links.append(Link(rest.span_id, line, bearer, rest.span_id, time_s, rest.name))
+    """Keep what an event has to do with ids, as far as that can matter."""
+    if rest.type not in _ROLES:
+        return
+    child, bearer = _ROLES[rest.type]
+    time_s = None if ts is None else ts.timestamp()
+    if child == _CALL or may_be_early:
+        child_s = time_s if may_be_early else None
+        links.append(Link(rest.parent_id, line, child, rest.span_id, child_s, rest.name))
+    if rest.span_id:
+        links.append(Link(rest.span_id, line, bearer, rest.span_id, time_s, rest.name))
 
 
 def _rest(event: Event) -> Rest:
