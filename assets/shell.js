@@ -12,6 +12,8 @@
     [["g", "a"], "go to the agents"],
     [["g", "m"], "go to the map"],
     [["g", "c"], "go to the calibration"],
+    [["g", "d"], "go to compare two runs"],
+    [["n", "p"], "go to the next difference, the previous one"],
     [["t"], "change the theme"],
     [["?"], "this list"],
     [["↑", "↓", "Home", "End", "PgUp", "PgDn"], "move in the tree"],
@@ -110,13 +112,26 @@
     }, COPIED_MS);
   }
 
-  /** Follow the link of the navigation that begins with this letter. */
+  /** Follow the link of the navigation that has this letter. */
   function goTo(letter) {
-    const links = [...document.querySelectorAll(".top nav a:not(.logo)")];
-    links.find((link) => link.textContent.trim().toLowerCase().startsWith(letter))?.click();
+    const links = [...document.querySelectorAll(".top nav [data-go]")];
+    links.find((link) => link.dataset.go === letter)?.querySelector("a").click();
   }
 
-  const ACTIONS = { theme: changeTheme, keys: showKeys, find: showFind };
+  /** Go so many differences on, from the one that is gone to or that stands highest in view. */
+  function goOn(by) {
+    const rows = [...document.querySelectorAll("[data-difference]")];
+    const here = document.activeElement.closest("[data-difference]");
+    const next = here ? rows.indexOf(here) + by : by > 0 ? 0 : rows.length - 1;
+    const row = rows[Math.max(0, Math.min(next, rows.length - 1))];
+    if (!row) return;
+    row.focus({ preventScroll: true });
+    row.scrollIntoView({ block: "center" });
+    say(`Difference ${row.dataset.difference} of ${rows.length}`);
+  }
+
+  const ACTIONS = { theme: changeTheme, keys: showKeys, find: showFind, print: () => window.print() };
+  const ON = { n: 1, p: -1 };
 
   /* ---- who is signed out by now ------------------------------------------------------------ */
 
@@ -153,6 +168,7 @@
     } else if (event.key === "g") goAt = event.timeStamp;
     else if (event.key === "?") showKeys();
     else if (event.key === "t") changeTheme();
+    else if (event.key in ON && document.querySelector("[data-difference]")) goOn(ON[event.key]);
     else if (event.key === "/") (document.querySelector(".tree-query") || document.getElementById("search"))?.focus();
     else return;
     event.preventDefault();

@@ -11,11 +11,11 @@ from dash.development.base_component import Component
 from dashboard import urls
 from dashboard.components import cells, evidence, words
 from dashboard.components.access import aria, data
-from dashboard.components.stretches import stretches
+from dashboard.components.stretches import behind, stretches
 from dashboard.urls import Look
 from engine.comparing import Pair
 from engine.decisions import wording
-from engine.decisions.diff import Change, Diff, Row
+from engine.decisions.diff import Diff, Row
 from engine.runs import Run
 
 INSIDE = 100
@@ -30,17 +30,18 @@ _SIGNS = {"=": "the same", "≠": "they differ", "-": "only in A", "+": "only in
 
 def lanes(pair: Pair, now_ns: int) -> Component:
     """The two runs, each a lane, and between them what became of every pair of choices."""
-    changes: dict[int | None, Change] = {change.a: change for change in pair.diff.changes}
-    left, drawn, differing = DRAWN, list[Component](), 0
+    differing, number = behind(pair.diff), 0
+    left, drawn = DRAWN, list[Component]()
     for stretch in stretches(pair.diff):
         if stretch.folded:
             drawn.append(_folded(pair, stretch.rows))
             continue
         for row in stretch.rows[: max(0, left)]:
-            change = changes.get(row.a)
-            differing += row.mark != "=" or change is not None
-            is_equal = row.mark == "=" and change is None
-            drawn.append(_equal(pair, row) if is_equal else _differing(pair, row, change, differing))
+            if row.mark == "=" and row.a not in differing:
+                drawn.append(_equal(pair, row))
+                continue
+            number += 1
+            drawn.append(_differing(pair, row, differing.get(row.a) if row.mark == "=" else None, number))
         left -= len(stretch.rows)
     heading = html.H2(f"{unit(pair.diff).capitalize()}s side by side", className="unseen")
     rows = html.Ol(drawn, className="lane-rows")
@@ -101,12 +102,12 @@ def _equal(pair: Pair, row: Row) -> Component:
     return html.Li(_grid(pair, row, _SIGNS["="], opened=False), className="lane-item equal")
 
 
-def _differing(pair: Pair, row: Row, change: Change | None, number: int) -> Component:
-    """A row that keys go to, by its number."""
+def _differing(pair: Pair, row: Row, what: str | None, number: int) -> Component:
+    """A row that keys go to, by its number; of an equal choice it tells what differs behind it."""
     is_fork = _is_fork(pair.diff, row)
-    looks = {"fork": is_fork, "changed": change is not None}
-    line = [_fork_line(pair.diff)] if is_fork else [_change_line(change)] if change else []
-    sign = "the same choice, out of something else" if change else _SIGNS[row.mark]
+    looks = {"fork": is_fork, "behind": what is not None}
+    line = [_fork_line(pair.diff)] if is_fork else [_behind_line(what)] if what else []
+    sign = "the same choice" if what else _SIGNS[row.mark]
     return html.Li(
         [*line, _grid(pair, row, sign, opened=number <= OPEN)],
         id=row_id(row),
@@ -127,9 +128,8 @@ def _fork_line(diff: Diff) -> Component:
     return html.P(said, className="lane-line")
 
 
-def _change_line(change: Change) -> Component:
-    what = html.Span(wording.change(change).partition(": ")[2])
-    return html.P([html.Span("Same choice", className="badge"), what], className="lane-line")
+def _behind_line(what: str) -> Component:
+    return html.P([html.Span("Same choice", className="badge"), html.Span(what)], className="lane-line")
 
 
 def _grid(pair: Pair, row: Row, said: str, opened: bool) -> Component:

@@ -10,7 +10,7 @@ from dash.development.base_component import Component
 from msgspec import UNSET, Raw
 
 from dashboard.components import words
-from engine.decisions.diff import ArgumentLine, Mismatch
+from engine.decisions.diff import ArgumentLine, Diagnosis, Diff, Mismatch
 from engine.decisions.trace import Call, Choice
 
 CALLS = 10
@@ -74,18 +74,22 @@ def cut(text: str) -> str:
     return f"{text[:CHARACTERS]}… ({more:,} more characters)" if more > 0 else text
 
 
-def mismatch(found: Mismatch, opened: bool) -> Component:
-    """The first call that differs: which tools, and the places at which the arguments do."""
+def mismatch(diff: Diff) -> list[Component]:
+    """The first call that differs: which tools, and the places at which the arguments do; if there is one.
+
+    It stays closed where choices differ, since these are to be read first.
+    """
+    found = diff.mismatch
+    if found is None:
+        return []
     place = "without a decision" if found.a is None else f"under decision {found.a + 1}"
-    return html.Details(
-        [
-            html.Summary(html.H2(f"The first call that differs, {place}")),
-            html.P(_tools(found)),
-            *([_lines(found)] if found.lines else [html.P("Their arguments are the same.", className="dim")]),
-        ],
-        open=opened,
-        className="card mismatch",
-    )
+    same = html.P("Their arguments are the same.", className="dim")
+    parts = [
+        html.Summary(html.H2(f"The first call that differs, {place}")),
+        html.P(_tools(found)),
+        _lines(found) if found.lines else same,
+    ]
+    return [html.Details(parts, open=diff.diagnosis is Diagnosis.ARGUMENTS, className="card mismatch")]
 
 
 def _tools(found: Mismatch) -> list[Any]:

@@ -62,19 +62,21 @@ def _tools() -> Component:
 def navigation(path: str, look: Look, agent: str) -> Component:
     """Links to the pages of the agent that is looked at."""
     here = look._replace(agent=agent, node="", run="", next="")
-    links = [("Agents", urls.HOME, path == urls.HOME)]
+    links = [("Agents", "a", urls.HOME, path == urls.HOME)]
     if agent:
-        links.append(("Map", urls.map_url(here), path == urls.MAP))
-        links.append(("Calibration", urls.calibration_url(here), path == urls.CALIBRATION))
+        links.append(("Map", "m", urls.map_url(here), path == urls.MAP))
+        links.append(("Calibration", "c", urls.calibration_url(here), path == urls.CALIBRATION))
+    links.append(("Compare", "d", urls.COMPARE, path == urls.COMPARE))
     return html.Nav(
         [dcc.Link("Forkmap", href=urls.HOME, className="logo"), *(_link(*link) for link in links)],
         **aria(label="Pages"),
     )
 
 
-def _link(text: str, href: str, chosen: bool) -> Component:
+def _link(text: str, key: str, href: str, chosen: bool) -> Component:
+    """A link that ``g`` and its key follow."""
     link = dcc.Link(text, href=href, className="on" if chosen else "")
-    return html.Span(link, **(aria(current="page") if chosen else {}))
+    return html.Span(link, **data(go=key), **(aria(current="page") if chosen else {}))
 
 
 def footer(now_ns: int, frozen: bool, caller: Caller) -> Any:

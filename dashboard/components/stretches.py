@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from engine.decisions import wording
 from engine.decisions.diff import Diff, Row
 
 AROUND = 2
@@ -21,6 +22,25 @@ class Stretch(NamedTuple):
     folded: bool = False
 
 
+def behind(diff: Diff) -> dict[int | None, str]:
+    """What differs behind equal choices, by their places in A: menus or ranks, and the first call that does.
+
+    Examples
+    --------
+    >>> from engine.decisions.diff import compare_steps
+    >>> behind(compare_steps(["a"], ["a"]))
+    {}
+    """
+    found: dict[int | None, str] = {
+        change.a: wording.change(change).partition(": ")[2] for change in diff.changes
+    }
+    called = diff.mismatch
+    if called is not None and called.a is not None and called.a != diff.fork:
+        said = "the first call that differs is under it"
+        found[called.a] = f"{found[called.a]}, and {said}" if called.a in found else said
+    return found
+
+
 def stretches(diff: Diff) -> Iterator[Stretch]:
     """All rows in order, parted into what is in view and what is folded.
 
@@ -33,9 +53,8 @@ def stretches(diff: Diff) -> Iterator[Stretch]:
     >>> [(len(stretch.rows), stretch.folded) for stretch in found]
     [(7, True), (2, False), (1, False), (3, False)]
     """
-    changed = {change.a for change in diff.changes}
-    at = 0
-    for is_plain, group in groupby(diff.rows, lambda row: row.mark == "=" and row.a not in changed):
+    differing, at = behind(diff), 0
+    for is_plain, group in groupby(diff.rows, lambda row: row.mark == "=" and row.a not in differing):
         rows = tuple(group)
         first, at = at == 0, at + len(rows)
         last = at == len(diff.rows)

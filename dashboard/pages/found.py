@@ -27,8 +27,16 @@ def layout(service: Service, look: Look) -> Page:
     agents = [html.Li(_agent(service, name)) for name in found.agents]
     rest = f"; the latest {SHOWN} are listed" if len(found.run_ids) > SHOWN else ""
     head = f"{words.count(len(found.run_ids), 'run')} named “{words.quoted(look.q)}”{rest}"
-    body = html.Section([html.H1(head), html.Ul([*agents, *runs], className="found")], className="card state")
+    listed = html.Ul([*agents, *runs], className="found")
+    body = html.Section([html.H1(head), *_compare(service, look.q), listed], className="card state")
     return Page(look.q, body, stamp=str(len(found.run_ids)))
+
+
+def _compare(service: Service, text: str) -> list[Component]:
+    """The way to two of them side by side, if the text is a ticket with two runs."""
+    rows = service.store.runs_of_ticket(service.tenant, text, service.now_ns(), 2)
+    link = dcc.Link("Compare two runs of this ticket", href=urls.compare_url(ticket=text.strip()))
+    return [html.P(link)] if len(rows) > 1 else []
 
 
 def register(app: Dash, service: Service) -> None:

@@ -1,0 +1,139 @@
+"""What a comparison says in words: the diagnosis, what changed before the fork, the incident's questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from dashboard import urls
+from dashboard.components import states, words
+from dashboard.components.access import aria
+from dashboard.components.lanes import row_id, unit
+from dashboard.urls import Look
+from engine.comparing import Pair
+from engine.decisions import wording
+from engine.decisions.diff import Change, Diagnosis, Diff, Row
+from engine.decisions.sides import Side
+from engine.decisions.trace import Finding
+from engine.runs import Run, is_live
+
+LISTED = 5
+"""Changes, and findings of a run, listed before the rest is only counted."""
+
+
+def banner(diff: Diff) -> Component:
+    """The diagnosis in words, what to look at first, and what changed before."""
+    look = "calm" if diff.diagnosis is Diagnosis.IDENTICAL else "found"
+    parts = [html.H2(wording.NAMES[diff.diagnosis]), html.P(wording.headline(diff))]
+    parts += [html.P(wording.look_first(diff), className="look-first"), *_changes(diff), *_to_fork(diff)]
+    return html.Section(parts, className=f"card verdict diagnosis {look}", **aria(label="Diagnosis"))
+
+
+def _to_fork(diff: Diff) -> list[Component]:
+    if diff.fork is None:
+        return []
+    text = f"Go to the fork, {unit(diff)} {diff.fork + 1}"
+    return [html.P(html.A(text, href=f"#{row_id(diff.rows[diff.fork])}"))]
+
+
+def _changes(diff: Diff) -> list[Component]:
+    """Same choices out of other menus or ranks: those before the fork may be its cause."""
+    found = diff.changes if diff.fork is None else diff.before
+    if not found:
+        return []
+    head = (
+        "Where it differs:" if diff.fork is None else "Changed before the fork, the first may be its cause:"
+    )
+    lines = [html.Li(_change(change)) for change in found[:LISTED]]
+    more = len(found) - len(lines)
+    rest = [html.Li(f"and {more:,} more", className="dim")] if more else []
+    return [html.P(head), html.Ul([*lines, *rest], className="changes")]
+
+
+def _change(change: Change) -> Component:
+    return html.A(wording.change(change), href=f"#{row_id(Row('=', change.a, change.b))}")
+
+
+def notices(pair: Pair, now_ns: int) -> list[Component]:
+    """What a reader must know of a pair before believing the comparison."""
+    return [states.notice(text) for text in (*_unlike(pair), *_live(pair, now_ns), *_unrecorded(pair))]
+
+
+def _unlike(pair: Pair) -> list[str]:
+    said, one, other = [], pair.run_a, pair.run_b
+    if one.agent != other.agent:
+        said.append(
+            f"A is a run of {one.agent}, B of {other.agent}: another agent may well choose otherwise."
+        )
+    if one.ticket != other.ticket:
+        tickets = [
+            words.quoted(f"ticket {run.ticket}") if run.ticket else "no ticket" for run in (one, other)
+        ]
+        said.append(f"A worked on {tickets[0]}, B on {tickets[1]}: what differs may be the task.")
+    return said
+
+
+def _live(pair: Pair, now_ns: int) -> list[str]:
+    live = [name for name, run in _named(pair) if is_live(run.source, run.last_ns, now_ns)]
+    if not live:
+        return []
+    verb = "are" if len(live) > 1 else "is"
+    return [f"{' and '.join(live)} {verb} still going: this compares what is there by now."]
+
+
+def _named(pair: Pair) -> tuple[tuple[str, Run], ...]:
+    return ("A", pair.run_a), ("B", pair.run_b)
+
+
+def _unrecorded(pair: Pair) -> list[str]:
+    if pair.diff.by == "decisions":
+        return []
+    none = [name for name, side in (("A", pair.a), ("B", pair.b)) if not side.choices]
+    who = "Neither run recorded a decision" if len(none) > 1 else f"{none[0]} recorded no decision"
+    return [f"{who}: the two are compared by their steps, which tell where they part and not out of what."]
+
+
+def questions(diff: Diff) -> Component:
+    """The four questions of an incident, answered for each run."""
+    heads = html.Thead(html.Tr([html.Th(text, scope="col") for text in ("Question", "A", "B")]))
+    rows = [
+        html.Tr([html.Th(each.question, scope="row"), _answer(each.a), _answer(each.b)])
+        for each in wording.answers(diff)
+    ]
+    caption = html.Caption("As far as each trace holds the answer")
+    table = html.Table([caption, heads, html.Tbody(rows)], className="rates answers")
+    return html.Section([html.H2("Four questions of an incident"), table], className="card scroll")
+
+
+def _answer(text: str) -> Component:
+    return html.Td(text, className="dim" if text == wording.INCOMPLETE else "")
+
+
+def audit(pair: Pair) -> list[Component]:
+    """What is wrong with how the decisions were recorded, and by which run; nothing if nothing is."""
+    sides = [
+        (name, run, _findings(side)) for (name, run), side in zip(_named(pair), (pair.a, pair.b), strict=True)
+    ]
+    lists = [_listed(name, run, found) for name, run, found in sides if found]
+    return [html.Section([html.H2("What the audit finds"), *lists], className="card")] if lists else []
+
+
+def _findings(side: Side) -> Sequence[Finding]:
+    return side.trace.findings if side.trace else ()
+
+
+def _listed(name: str, run: Run, found: Sequence[Finding]) -> Component:
+    lines = [html.Li(_finding(finding)) for finding in found[:LISTED]]
+    more = len(found) - len(lines)
+    link = dcc.Link("beside its steps", href=urls.run_url(Look(run=run.run_id)))
+    rest = f"and {words.count(more, 'more finding')}; all of them " if more else "All of them "
+    return html.Div(
+        [html.H3(f"{name}: {words.count(len(found), 'finding')}"), html.Ul([*lines, html.Li([rest, link])])]
+    )
+
+
+def _finding(finding: Finding) -> list[Any]:
+    return [html.Code(finding.kind), " ", wording.finding(finding)]
