@@ -32,7 +32,7 @@ from engine.store.sqlite import open_store
 
 NOW = time.time_ns()
 PLANTED = "planted"
-LOOK = "agent=desk&run=run-1&q=run-1&window=all"
+LOOK = "agent=desk&run=run-1&q=run-1&a=run-1&b=run-2&window=all"
 """What both tenants have, by the same names."""
 
 
@@ -68,6 +68,7 @@ def plant(store: Store, tenant: str) -> None:
     """Fill a tenant: shared names to ask by, and its own to be found by."""
     mark = planted(tenant)
     store.append(tenant, spans_of(tenant, "run-1"))
+    store.append(tenant, spans_of(tenant, "run-2"))
     store.append(tenant, spans_of(tenant, f"run-{mark}"))
     store.append(tenant, spans_of(tenant, f"run-of-{mark}", agent=f"agent-{mark}"))
     store.declare(tenant, [Declaration("run-1", Outcome.SUCCESS, NOW, f"{mark}-person")])
@@ -351,7 +352,7 @@ def test_no_route_tells_anything_of_the_other(server: Server) -> None:
     assert {asked.partition("?")[0] for asked in told} >= {
         *("GET /api/v1/agents", "GET /api/v1/runs", "GET /api/v1/runs/run-1", "GET /api/v1/maps"),
         *("GET /api/v1/policies", "GET /api/v1/firings"),
-        "GET /api/v1/runs/run-1/verdict",
+        *("GET /api/v1/runs/run-1/verdict", "GET /api/v1/runs/run-1/decisions", "GET /api/v1/compare"),
     }
 
 

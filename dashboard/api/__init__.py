@@ -7,6 +7,7 @@ from werkzeug.routing import PathConverter
 
 from dashboard.api import (
     agents,
+    decisions,
     erasures,
     events,
     fuses,
@@ -21,7 +22,7 @@ from dashboard.api import (
 )
 from dashboard.service import Service
 
-DESCRIBED = (agents, runs, events, outcomes, rules, maps, fuses, erasures)
+DESCRIBED = (agents, runs, decisions, events, outcomes, rules, maps, fuses, erasures)
 OPERATIONS = tuple(operation for module in (*DESCRIBED, openapi) for operation in module.OPERATIONS)
 """All that can be asked under the API's address."""
 
