@@ -114,8 +114,8 @@ def test_a_decision_that_cannot_be_read_is_told_beside_the_call_that_hangs_from_
 def test_the_decision_behind_a_step_is_closed_under_it(service: Service) -> None:
     body = run_page(service, "repo-menu-1").body
     said = text(body)
-    assert "3 decisions recorded; the audit finds nothing wrong with how." in said
-    assert "edit_file out of 2 options by argmax_score, margin 0.27" in said
+    assert "3 decisions recorded; the audit finds nothing wrong." in said
+    assert "Chosen: edit_file out of 2 options by argmax_score, margin 0.27" in said
     assert "see how the invoice test sets its date" in said
     assert len(classes(body, "decision")) == 3
 

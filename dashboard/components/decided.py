@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dash import html
 from dash.development.base_component import Component
 
-from dashboard.components import words
+from dashboard.components import payloads, words
 from dashboard.components.menus import figure, menu
 from engine.decisions import wording
 from engine.decisions.beside import Beside
@@ -22,7 +22,7 @@ def summary(trace: Trace, beside: Beside) -> Component:
     """What was recorded and what the audit says of it, with the findings that concern no step."""
     recorded = words.count(len(trace.choices), "decision")
     if not trace.findings:
-        text = f"{recorded} recorded; the audit finds nothing wrong with how."
+        text = f"{recorded} recorded; the audit finds nothing wrong."
         return html.P(text, className="dim audit")
     found = words.count(len(trace.findings), "thing")
     kinds = Counter(finding.kind for finding in trace.findings)
@@ -44,18 +44,12 @@ def findings(found: Sequence[Finding]) -> list[Component]:
 
 
 def decision(choice: Choice) -> Component:
-    """What was offered before a step, closed until somebody looks."""
+    """What was offered before a step and what for, closed until somebody looks."""
     margin = "" if choice.margin is None else f", margin {figure(choice.margin)}"
+    policy = f" by {choice.policy}" if choice.policy else ""
     offered = words.count(len(choice.options), "option")
-    summary = html.Summary(f"{choice.chosen} out of {offered} by {choice.policy}{margin}")
-    reasons = [
-        html.Div([html.Dt(option.tool), html.Dd(option.reason)])
-        for option in choice.options[:SHOWN]
-        if option.reason
-    ]
-    body = [html.P(["Goal: ", html.Q(choice.goal)]), menu(choice, None)]
-    body += [html.Dl(reasons, className="attributes")] if reasons else []
-    return html.Details([summary, *body], className="decision")
+    head = html.Summary(f"Chosen: {choice.chosen} out of {offered}{policy}{margin}")
+    return html.Details([head, menu(choice, None), *payloads.carried(choice)], className="payload decision")
 
 
 def _badge(kind: str) -> Component:

@@ -25,13 +25,18 @@ CHARACTERS = 2_000
 
 def of_choice(choice: Choice) -> list[Component]:
     """Goal, reasons and calls of a decision, closed; nothing if it has none of them."""
-    parts = [*_goal(choice), *_reasons(choice), *(_call(call) for call in choice.calls[:CALLS])]
-    more = len(choice.calls) - CALLS
-    parts += [html.P(f"and {words.count(more, 'more call')}", className="dim")] if more > 0 else []
+    parts = carried(choice)
     if not parts:
         return []
     calls = words.count(len(choice.calls), "call")
     return [html.Details([html.Summary(f"Goal, reasons, {calls}"), *parts], className="payload")]
+
+
+def carried(choice: Choice) -> list[Component]:
+    """Goal, reasons and calls of a decision, as far as there are any."""
+    parts = [*_goal(choice), *_reasons(choice), *(_call(call) for call in choice.calls[:CALLS])]
+    more = len(choice.calls) - CALLS
+    return [*parts, html.P(f"and {words.count(more, 'more call')}", className="dim")] if more > 0 else parts
 
 
 def _goal(choice: Choice) -> list[Component]:
