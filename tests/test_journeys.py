@@ -185,11 +185,47 @@ def test_a_step_can_be_asked_about(watched: Page, demo_url: str) -> None:
     expect(watched.locator(".verdict-novel")).to_contain_text("delete_database")
 
 
+def test_a_fatal_fork_leads_to_its_two_runs_side_by_side(watched: Page, demo_url: str) -> None:
+    watched.goto(f"{demo_url}/map?agent=repo-agent")
+    watched.locator("#node-panel").get_by_role("link", name="Compare these two").click()
+    expect(watched).to_have_url(f"{demo_url}/compare?a=repo-menu-2&b=repo-menu-3")
+    expect(watched.get_by_role("heading", name="Menu changed")).to_be_visible()
+    watched.go_back()
+    watched.locator(".headline").get_by_role("link", name="Compare").click()
+    expect(watched).to_have_url(f"{demo_url}/compare?a=repo-menu-2&b=repo-menu-3")
+
+
+def test_a_run_shows_findings_beside_its_steps_and_decisions_by_keyboard(
+    watched: Page, demo_url: str
+) -> None:
+    watched.goto(f"{demo_url}/run?run=repo-journal-1")
+    row = watched.locator("tr", has_text="duplicate_option")
+    expect(row).to_contain_text("run_tests is among the options more than once.")
+    expect(row.locator(".menu")).to_be_hidden()
+    row.locator("summary").focus()
+    watched.keyboard.press("Enter")
+    expect(row.locator(".menu .chosen")).to_contain_text("read_file")
+    expect(row).to_contain_text("see how the invoice test sets its date")
+    watched.get_by_role("link", name="Compare with a success of the same ticket").press("Enter")
+    expect(watched).to_have_url(f"{demo_url}/compare?ticket=repo-journal&a=repo-journal-1&b=repo-journal-2")
+    expect(watched.locator(".lanes")).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_opened_decisions_are_accessible_in_both_themes(watched: Page, demo_url: str, theme: str) -> None:
+    watched.emulate_media(color_scheme="dark" if theme == "dark" else "light", reduced_motion="reduce")
+    watched.goto(f"{demo_url}/run?run=repo-journal-1")
+    expect(watched.locator(".decision").first).to_be_visible()
+    watched.evaluate("document.querySelectorAll('.decision').forEach(each => (each.open = true))")
+    assert broken_rules(watched) == []
+
+
 PAGES = {
     "agents": "/",
     "map": "/map?agent=support-agent",
     "tools": "/map?agent=coding-agent&view=tools&window=all",
     "run": "/run?run=live-healthy-0&next=tool%3Aissue_refund",
+    "decisions": "/run?run=repo-attributes-1",
     "calibration": "/calibration?agent=support-agent",
     "unknown run": "/run?run=live-doomed",
     "unknown agent": "/map?agent=nobody",
@@ -205,7 +241,11 @@ def test_every_page_is_accessible_in_both_themes(watched: Page, demo_url: str, p
     expect(watched.get_by_role("heading", level=1)).to_be_visible()
     expect(watched.locator(".spinner")).to_have_count(0)
     watched.wait_for_load_state("networkidle")
-    watched.evaluate(AXE_SCRIPT)
-    found = watched.evaluate("tags => axe.run({runOnly: tags})", WCAG)
-    broken = [(rule["id"], node["html"][:200]) for rule in found["violations"] for node in rule["nodes"]]
-    assert broken == []
+    assert broken_rules(watched) == []
+
+
+def broken_rules(page: Page) -> list[tuple[str, str]]:
+    """What axe finds wrong with a page: the rule, and where."""
+    page.evaluate(AXE_SCRIPT)
+    found = page.evaluate("tags => axe.run({runOnly: tags})", WCAG)
+    return [(rule["id"], node["html"][:200]) for rule in found["violations"] for node in rule["nodes"]]
