@@ -25,10 +25,12 @@ def step(place: int, taken: Step, zero_ns: int) -> Component:
     return html.Div([_number(place), tokens.signature(taken.signature), *error, after], className="lane-head")
 
 
-def chosen(place: int, choice: Choice, low_margin: float) -> Component:
-    """What was chosen, in one line."""
+def chosen(place: int, choice: Choice, other: Choice | None, low_margin: float) -> Component:
+    """What was chosen, in one line; by which policy, where the other side's is another one."""
     name = html.Span(choice.chosen, className="step-name", title=choice.chosen)
-    parts = [_number(place), name, *_ran(choice), _margin(choice, low_margin)]
+    differs = other is not None and other.policy != choice.policy
+    policy = [html.Span(f"by {choice.policy}", className="dim small clip")] if differs else []
+    parts = [_number(place), name, *_ran(choice), *policy, _margin(choice, low_margin)]
     return html.Div(parts, className="lane-head")
 
 
@@ -56,10 +58,10 @@ def _ran(choice: Choice) -> list[Component]:
 
 def _margin(choice: Choice, low_margin: float) -> Component:
     if choice.margin is None:
-        text = f"by {choice.policy}" if choice.policy else "no margin"
-        return html.Span(text, className="lane-margin dim clip", title=choice.policy)
+        return html.Span("no margin", className="lane-margin dim", title="Its options have no scores")
     text = f"margin {menus.figure(choice.margin)}"
-    if not is_low(choice.lead, low_margin):
-        return html.Span(text, className="lane-margin dim")
-    said: list[Any] = [text, html.Span(", close to a tie", className="unseen")]
-    return html.Span(said, className="lane-margin low", title="close to a tie")
+    if is_low(choice.lead, low_margin):
+        said: list[Any] = [text, html.Span(", close to a tie", className="unseen")]
+        return html.Span(said, className="lane-margin low", title="close to a tie")
+    below = ", not on top" if choice.margin < 0 else ""
+    return html.Span(f"{text}{below}", className="lane-margin dim")

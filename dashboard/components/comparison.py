@@ -27,16 +27,16 @@ LISTED = 5
 def banner(diff: Diff) -> Component:
     """The diagnosis in words, what to look at first, and what changed before."""
     look = "calm" if diff.diagnosis is Diagnosis.IDENTICAL else "found"
-    parts = [html.H2(wording.NAMES[diff.diagnosis]), html.P(wording.headline(diff))]
-    parts += [html.P(wording.look_first(diff), className="look-first"), *_changes(diff), *_to_fork(diff)]
+    first = html.P([html.Span(wording.look_first(diff), className="look-first"), *_to_fork(diff)])
+    parts = [html.H2(wording.NAMES[diff.diagnosis]), html.P(wording.headline(diff)), first, *_changes(diff)]
     return html.Section(parts, className=f"card verdict diagnosis {look}", **aria(label="Diagnosis"))
 
 
-def _to_fork(diff: Diff) -> list[Component]:
+def _to_fork(diff: Diff) -> list[Any]:
     if diff.fork is None:
         return []
     text = f"Go to the fork, {unit(diff)} {diff.fork + 1}"
-    return [html.P(html.A(text, href=f"#{row_id(diff.rows[diff.fork])}"))]
+    return [" ", html.A(text, href=f"#{row_id(diff.rows[diff.fork])}")]
 
 
 def _changes(diff: Diff) -> list[Component]:

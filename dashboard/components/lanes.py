@@ -150,6 +150,7 @@ def _cell(pair: Pair, row: Row, name: str, opened: bool) -> Component:
         run = pair.run_a if name == "A" else pair.run_b
         inside = [cells.step(place, run.steps[place], run.start_ns)]
     else:
-        below = cells.opened(choice, theirs.choice(pair.diff, other)) if opened else []
-        inside = [cells.chosen(place, choice, pair.diff.low_margin), *below]
+        beside = theirs.choice(pair.diff, other)
+        below = cells.opened(choice, beside) if opened else []
+        inside = [cells.chosen(place, choice, beside, pair.diff.low_margin), *below]
     return html.Div(inside, className="lane", **data(lane=name))
