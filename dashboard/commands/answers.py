@@ -299,12 +299,14 @@ def _store(
 ) -> Iterator[Store]:
     if not create and not asked.store.exists():
         raise ForkmapError(f"{asked.store} does not exist: forkmap import makes it, --store names another")
+    settings = _settings()
     store = open_store(
         asked.store,
         create=create,
-        reading_settings=_settings().reading,
+        reading_settings=settings.reading,
         patience_s=patience_s,
         settling_s=settling_s,
+        redaction=settings.redaction,
     )
     try:
         if settling_s == inf:

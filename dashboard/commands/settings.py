@@ -11,6 +11,7 @@
 ``FORKMAP_MAX_ATTRIBUTES``       attributes kept of a span that is sent, and events
 ``FORKMAP_CACHE``                where built maps are kept: ``memory``, a folder, or Redis
 ``FORKMAP_RETENTION_DAYS``       days that a server keeps runs
+``FORKMAP_REDACTION``            the file that says what becomes of goals, reasons and arguments
 ``FORKMAP_TRUSTED_PROXY``        address of the reverse proxy whose headers are believed
 ``FORKMAP_PROXY_HEADER``         header in which it names the tenant that may be read
 ================================ ===================================================
@@ -22,12 +23,15 @@ import math
 import re
 from collections.abc import Mapping
 from ipaddress import ip_address
+from pathlib import Path
 from typing import NamedTuple
 
 from dashboard import cache_place
 from dashboard.auth.visits import NO_PROXY, Proxy
 from dashboard.cache_place import MEMORY
+from dashboard.commands import redacting
 from engine.conventions import Evaluation
+from engine.decisions.redaction import MASK, Redaction
 from engine.errors import ForkmapError
 from engine.ingest.limits import LIMITS, Limits
 from engine.queries import Bounds
@@ -45,6 +49,7 @@ class Settings(NamedTuple):
     retention_days: int | None = None
     proxy: Proxy = NO_PROXY
     cache: str = MEMORY
+    redaction: Redaction = MASK
 
 
 DEFAULTS = Settings()
@@ -76,7 +81,9 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
     days = _count(given, "FORKMAP_RETENTION_DAYS", 1) if "FORKMAP_RETENTION_DAYS" in given else None
     reading = ReadingSettings(_run_key(given), _evaluation(given))
     cache = cache_place.parse(given.get("FORKMAP_CACHE", MEMORY))
-    return Settings(reading, bounds, limits, days, _proxy(given), cache)
+    file = given.get("FORKMAP_REDACTION")
+    redaction = redacting.read(Path(file)) if file else MASK
+    return Settings(reading, bounds, limits, days, _proxy(given), cache, redaction)
 
 
 def _proxy(given: Mapping[str, str]) -> Proxy:

@@ -6,7 +6,7 @@ data, and :func:`read` looks a span up in it; only spans as sent are ever stored
 """
 
 from engine.conventions.outcomes import OUTCOMES, Evaluation, check
-from engine.conventions.reading import Reading, read, session
+from engine.conventions.reading import Reading, kind_of, read, session
 from engine.conventions.table import AGENT_KEY, DECISION_SCOPE, Kind
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Kind",
     "Reading",
     "check",
+    "kind_of",
     "read",
     "session",
 ]

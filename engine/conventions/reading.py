@@ -92,7 +92,7 @@ def read(span: Span, evaluation: Evaluation = _NO_EVALUATION) -> Reading:
     (<Kind.TOOL: 'tool'>, 'search')
     """
     attributes, resource = span.attributes, span.resource
-    kind = _kind(span)
+    kind = kind_of(span)
     given = first(attributes, table.NAME_KEYS[kind])
     if kind is Kind.AGENT and given is not None and is_id(given):
         given = None
@@ -158,7 +158,12 @@ def is_id(name: str) -> bool:
     return _ID.fullmatch(name) is not None
 
 
-def _kind(span: Span) -> Kind:
+def kind_of(span: Span) -> Kind:
+    """What a span is; a pseudo tool counts as a tool here.
+
+    >>> kind_of(Span("t", "1", "execute_tool search", 0))
+    <Kind.TOOL: 'tool'>
+    """
     attributes = span.attributes
     for key, kinds in table.KIND_KEYS:
         value = attributes.get(key)

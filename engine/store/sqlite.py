@@ -18,6 +18,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Concatenate, ParamSpec, TypeVar
 
+from engine.decisions.redaction import MASK, Redaction, Redactor
 from engine.errors import BusyStoreError, UnknownRunError, UnwritableStoreError
 from engine.fuses import Firing, Policy
 from engine.keys import Key
@@ -86,6 +87,7 @@ class SQLiteStore:
         reading_settings: ReadingSettings = READ_AS_IS,
         patience_s: float = opening.PATIENCE_S,
         settling_s: float = inf,
+        redaction: Redaction = MASK,
     ) -> None:
         self.path, self.reading_settings = path, reading_settings
         self.patience_s, self.settling_s = patience_s, settling_s
@@ -95,10 +97,11 @@ class SQLiteStore:
         self._folding = threading.Lock()
         self._found_busy_s = self._gave_up_s = -inf
         self._file = opening.identity(path)
+        self._redactor = Redactor(redaction, self.secret)
 
     def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
         """See :meth:`engine.store.Store.append`."""
-        packed = appending.pack(spans)
+        packed = appending.pack(self._redactor.spans(tenant, spans))
         with self._writing() as db:
             return appending.append(db, given_tenant(db, tenant), packed)
 
@@ -554,6 +557,7 @@ def open_store(
     reading_settings: ReadingSettings = READ_AS_IS,
     patience_s: float = opening.PATIENCE_S,
     settling_s: float = inf,
+    redaction: Redaction = MASK,
 ) -> Store:
     """Open a store's file, or make an empty one.
 
@@ -573,6 +577,8 @@ def open_store(
     settling_s : float
         After how long a reader that settles what has arrived waits for no other and begins no further
         batch: it is answered with what is settled.
+    redaction : Redaction
+        What becomes of goals, reasons and arguments before they are written.
 
     Raises
     ------
@@ -589,7 +595,7 @@ def open_store(
             opening.bring_forward(db, path, only_read)
         finally:
             db.close()
-    store = SQLiteStore(path, read_only, reading_settings, patience_s, settling_s)
+    store = SQLiteStore(path, read_only, reading_settings, patience_s, settling_s, redaction)
     with suppress(UnwritableStoreError):
         store.read_anew()
     return store

@@ -1,0 +1,83 @@
+"""Which attributes of a span hold goals, options, reasons and arguments, whoever wrote them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum, auto
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+from engine.conventions.table import ARGUMENT_KEYS, DECISION_PREFIXES, OPTION_KEYS
+
+DECISION_KEYS = ("chosen", "policy", "margin")
+"""What else a decision holds; it is never redacted, nor what an option is called and scored."""
+OPTION_NAMES = frozenset({*OPTION_KEYS["tool"], *OPTION_KEYS["score"]})
+_REQUESTED = re.compile(r"\.tool_calls?\..*arguments$").search
+_CACHED_KEYS = 16_384
+
+
+class Part(Enum):
+    """What of a decision or a call an attribute is."""
+
+    GOAL = auto()
+    OPTIONS = auto()
+    REASON = auto()
+    ARGUMENTS = auto()
+
+
+class Field(NamedTuple):
+    """What an attribute is.
+
+    Attributes
+    ----------
+    of_decision : bool
+        Only on a span whose kind says that it is a decision.
+    of_call : bool
+        Only on a tool's span or a decision's: on others it holds prompts.
+    """
+
+    part: Part
+    of_decision: bool = False
+    of_call: bool = False
+
+    def is_meant(self, is_decision: bool, is_call: bool) -> bool:
+        """Whether it is that on a span which is a decision or not, a call or not."""
+        return (is_decision or not self.of_decision) and (is_call or not self.of_call)
+
+
+Fields: TypeAlias = list[tuple[str, Field]]
+
+
+def fields(attributes: Mapping[str, Any]) -> Fields:
+    """The attributes that are a part of a decision or a call, in order."""
+    return [(key, field) for key in attributes if (field := field_of(key)) is not None]
+
+
+@lru_cache(_CACHED_KEYS)
+def field_of(key: str) -> Field | None:
+    """What an attribute of this key is, if it is a part of a decision or a call.
+
+    >>> field_of("forkmap.decision.options.0.reason")
+    Field(part=<Part.REASON: 3>, of_decision=False, of_call=False)
+    >>> field_of("forkmap.decision.options.0.tool") is field_of("http.route") is None
+    True
+    """
+    *_, uncertain = DECISION_PREFIXES
+    before = next((each for each in DECISION_PREFIXES if key.startswith(each)), None)
+    if before is not None:
+        part = _part(key.removeprefix(before))
+        return None if part is None else Field(part, of_decision=before == uncertain)
+    if any(key == each for each, _ in ARGUMENT_KEYS):
+        return Field(Part.ARGUMENTS, of_call="tool" not in key.lower())
+    return Field(Part.ARGUMENTS) if _REQUESTED(key) else None
+
+
+def _part(name: str) -> Part | None:
+    """The part that follows the prefix of a decision's keys."""
+    if name == "goal":
+        return Part.GOAL
+    if name == "options":
+        return Part.OPTIONS
+    of_option = name.startswith("options.") and name.split(".", 2)[-1].removeprefix("option.") in OPTION_NAMES
+    return None if of_option or name in DECISION_KEYS else Part.REASON
