@@ -39,6 +39,7 @@ RULES = {
         ),
         *(f"engine.{name}" for name in ("verdicts", "calibration", "fuses", "ledger", "store")),
         *(f"engine.{name}" for name in ("builder", "builds", "shelf", "claims")),
+        *(f"engine.decisions.{name}" for name in ("menus", "audit", "lines")),
         *(
             f"engine.{name}"
             for name in ("retention", "erasing", "upkeep", "guard", "checks", "holding", "forkmap_client")
@@ -192,7 +193,8 @@ def test_every_ticket_of_the_demo_is_named() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_resolve(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    for target in re.findall(r"\]\(([^)]+)\)", prose):
         assert not target.startswith("http"), "the documentation stands on its own"
         path, _, anchor = target.partition("#")
         linked = (page.parent / path) if path else page
