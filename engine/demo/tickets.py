@@ -65,13 +65,13 @@ _READ = Pick(
     "see how the invoice test sets its date",
     {"read_file": 0.71, "edit_file": 0.45, "run_tests": 0.18},
     "read_file",
-    {"file": "tests/test_invoice.py", "lines": [1, 80]},
+    {"module": "tests.invoice", "lines": [1, 80]},
 )
 _EDIT = Pick(
     "give the test a clock of its own",
     {"edit_file": 0.83, "read_file": 0.36, "ask_reviewer": 0.09},
     "edit_file",
-    {"file": "tests/test_invoice.py", "change": {"line": 12, "text": "clock = FixedClock('2026-01-31')"}},
+    {"module": "tests.invoice", "change": {"line": 12, "text": "clock = FixedClock('2026-01-31')"}},
 )
 _TEST = Pick(
     "see whether the invoice tests pass",
@@ -87,7 +87,7 @@ _OPEN = Pick(
 )
 _WHOLE = (_FIND, _READ, _EDIT, _TEST, _OPEN)
 _BLIND = _EDIT._replace(
-    args={"file": "src/invoice.py", "change": {"line": 40, "text": "today = date(2026, 1, 31)"}}
+    args={"module": "billing.invoice", "change": {"line": 40, "text": "today = date(2026, 1, 31)"}}
 )
 _RED = _TEST._replace(ok=False)
 
