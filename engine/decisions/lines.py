@@ -24,14 +24,13 @@ def events(stream: BinaryIO) -> Iterator[Numbered]:
     is_empty = True
     number = 0
     for number, line in _lines(stream):
-        text = line.strip()
-        if not text:
+        if line.isspace() or not line:
             continue
         is_empty = False
         try:
             if len(line) > MAX_LINE_BYTES:
                 raise BadLine("bad_json", f"the line is longer than {MAX_LINE_BYTES >> 20} MiB")
-            event = parse(text)
+            event = parse(line)
         except BadLine as error:
             yield number, error
             continue

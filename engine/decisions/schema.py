@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from datetime import datetime
 from sys import float_info
 from typing import Annotated, Any, TypeAlias
@@ -120,6 +121,7 @@ class _Loose(msgspec.Struct, frozen=True):
     chosen: Any = None
 
 
+_PIECE_BYTES = 1 << 20
 _decode = msgspec.json.Decoder(Event).decode
 _decode_typed = msgspec.json.Decoder(_Typed).decode
 _decode_loose = msgspec.json.Decoder(_Loose).decode
@@ -146,8 +148,7 @@ def parse(line: bytes) -> Event | None:
     True
     """
     try:
-        if not line.isascii():
-            line.decode()  # msgspec looks at the text of fields only.
+        _check_utf8(line)
         event = _decode(line)
     except msgspec.ValidationError as error:
         _pass_others(line, error)
@@ -157,6 +158,14 @@ def parse(line: bytes) -> Event | None:
     if isinstance(event, Decision) and abs(event.margin or 0) > float_info.max:
         raise BadLine("bad_record", "margin: number out of range", _rest(line))
     return event
+
+
+def _check_utf8(line: bytes) -> None:
+    """All of it, since msgspec looks at what it reads only; in pieces, since a line may be long."""
+    if not line.isascii():
+        decode = getincrementaldecoder("utf-8")().decode
+        for start in range(0, len(line), _PIECE_BYTES):
+            decode(line[start : start + _PIECE_BYTES], start + _PIECE_BYTES >= len(line))
 
 
 def _pass_others(line: bytes, wrong: msgspec.ValidationError) -> None:
