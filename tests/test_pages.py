@@ -159,7 +159,7 @@ def test_the_headline_says_what_is_wrong_where_how_sure_and_what_next(service: S
     assert (
         "Runs go wrong at  tool search_orders ×3-5  after  llm gpt :  12.5% of 24 runs that take it succeed "
         ", against 83.3% of 36 that go another way.  That cost about  17 runs ; this is very unlikely to be "
-        "chance, even with 2 branches tested.  Compare  bad-1 , which took it, with  good-1 , which went "
+        "chance, even with 2 branches tested.   Compare   bad-1 , which took it, with  good-1 , which went "
         "another way."
     ) in said
 
@@ -494,7 +494,7 @@ def test_a_run_whose_file_told_no_times_says_so() -> None:
 def test_a_ticket_of_several_runs_lists_them(service: Service) -> None:
     page = settled(service, "/found?q=t-19")
     assert "2 runs named “t-19”" in text(page.body)
-    assert links(page.body) == ["/run?run=good-19", "/run?run=bad-19"]
+    assert links(page.body) == ["/compare?ticket=t-19", "/run?run=good-19", "/run?run=bad-19"]
     assert "failure bad-19 support-agent · ticket t-19 · 2 days ago" in text(page.body)
 
 
