@@ -93,7 +93,7 @@ def test_a_file_that_cannot_be_read_is_an_error_at_once(tmp_path: Path) -> None:
     assert reason_of(empty) == reason_of(blank) == reason_of(nul) == "the file is empty"
     assert reason_of(empty, format="otlp-json") == reason_of(nul, format="tau2-bench") == "the file is empty"
     assert reason_of(wide) == "the text is UTF-16: save it as UTF-8"
-    assert reason_of(other) == "no format fits: name one with --format if you know it"
+    assert reason_of(other) == "no format fits: forkmap import --format names one, if you know it"
     assert reason_of(other, format="csv") == f"unknown format 'csv'; known: {', '.join(FORMATS)}"
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from math import inf
 from typing import Any, TypeVar
 
+from msgspec import structs
 from rich.console import RenderableType
 
 from dashboard.commands import (
@@ -180,6 +181,8 @@ def diff(asked: Namespace) -> int:
     read = [_side(asked, text) for text in (asked.a, asked.b)]
     refusals = [refusal for _, left_out in read for refusal in left_out]
     (a, _), (b, _) = read
+    if a.name == b.name:
+        a, b = (structs.replace(each, name=text) for each, text in ((a, asked.a), (b, asked.b)))
     found = comparing.Compared(compare_sides(a, b, asked.low_margin), a, b)
     asked.json = asked.format == "json"
     _tell([tables.refusal(each) for each in refusals])

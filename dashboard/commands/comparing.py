@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from dashboard.commands.terminal import shown
+from dashboard.components import words
 from engine.decisions import wording
 from engine.decisions.diff import Diff
 from engine.decisions.menus import side_by_side
@@ -70,42 +70,36 @@ def read_run(file: Path, run_id: str) -> tuple[Side, list[Refusal]]:
     runs: defaultdict[str, list[Span]] = defaultdict(list)
     for spans in traces.values():
         runs[run_key(spans)] += spans
-    found = run_id or _only(file, list(runs))
+    if not runs:
+        why = "".join(f"; line {each.line}: {each.reason}" for each in refusals[:1])
+        raise UnknownRunError(f"{file}: there is no run in it{why}")
+    found = next(iter(runs)) if not run_id and len(runs) == 1 else run_id
     if found not in runs:
-        raise UnknownRunError(f"{file}: holds no run {found!r}; {_listed(list(runs))}")
+        raise UnknownRunError(f"{file}: {_known(list(runs), run_id)}")
     return side(assemble(found, runs[found]), runs[found]), refusals
 
 
-def _only(file: Path, run_ids: list[str]) -> str:
-    if len(run_ids) != 1:
-        raise UnknownRunError(f"{file}: {_listed(run_ids)}")
-    return run_ids[0]
-
-
-def _listed(run_ids: list[str]) -> str:
-    if not run_ids:
-        return "there is no run in it"
-    more = " …" if len(run_ids) > LISTED else ""
-    names = ", ".join(run_ids[:LISTED])
-    return f"it holds {len(run_ids)} runs, name one behind a #: {names}{more}"
+def _known(run_ids: list[str], asked: str) -> str:
+    """Which runs a file holds, where what was asked for is none of them."""
+    names = ", ".join(run_ids[:LISTED]) + (" …" if len(run_ids) > LISTED else "")
+    if asked:
+        return f"there is no run {asked!r} in it, but {words.count(len(run_ids), 'run')}: {names}"
+    return f"there are {len(run_ids)} runs in it, name one behind a #: {names}"
 
 
 def report(found: Compared) -> RenderableType:
     """The diagnosis, the sequences side by side, the options at the fork, and the four answers."""
     diff, a, b = found
-    parts: Iterator[RenderableType] = iter(
-        (
-            shown(wording.NAMES[diff.diagnosis], style="bold"),
-            shown(wording.headline(diff)),
-            shown(wording.look_first(diff)),
-            _sequences(diff, a, b),
-            *_options(diff, a, b),
-            *_changes(diff),
-            *_arguments(diff),
-            _answers(diff),
-        )
+    return Group(
+        shown(wording.NAMES[diff.diagnosis], style="bold"),
+        shown(wording.headline(diff)),
+        shown(wording.look_first(diff)),
+        _sequences(diff, a, b),
+        *_options(diff, a, b),
+        *_changes(diff),
+        *_arguments(diff),
+        _answers(diff),
     )
-    return Group(*parts)
 
 
 def _sequences(diff: Diff, a: Side, b: Side) -> RenderableType:

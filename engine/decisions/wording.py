@@ -39,7 +39,7 @@ _FIRST = {
     Diagnosis.ENDED: "Look first at the last call of the run that ended, and at what came of it.",
     Diagnosis.ARGUMENTS: "Look first at the arguments of that call.",
     Diagnosis.IDENTICAL: "What differs is behind the calls: look at what the tools did and answered.",
-    Diagnosis.UNRECORDED: "Record the options of decisions to see which kind of fork it is.",
+    Diagnosis.UNRECORDED: "Look first at what came before; recorded options would tell the kind of fork.",
 }
 
 _FINDINGS = {
@@ -87,6 +87,8 @@ def look_first(diff: Diff) -> str:
     """What to look at first, and why."""
     if diff.diagnosis is Diagnosis.LATENT:
         return f"Look first at {change(diff.changes[0])}."
+    if diff.by == "steps" and diff.fork is None:
+        return "What the steps were called with is not compared without decisions."
     said = _FIRST[diff.diagnosis]
     if diff.before:
         return f"{said} It may have begun before: {change(diff.before[0])}."

@@ -53,7 +53,7 @@ def detect(source: Source) -> str:
         raise InputError("the text is UTF-16: save it as UTF-8", source.name)
     name = of_head(head)
     if name is None:
-        raise InputError("no format fits: name one with --format if you know it", source.name)
+        raise InputError("no format fits: forkmap import --format names one, if you know it", source.name)
     return name
 
 
