@@ -57,11 +57,14 @@ def _ran(choice: Choice) -> list[Component]:
 
 
 def _margin(choice: Choice, low_margin: float) -> Component:
+    """The margin as it was told, and as the scores have it where that is another."""
+    lead = choice.lead
     if choice.margin is None:
         return html.Span("no margin", className="lane-margin dim", title="Its options have no scores")
     text = f"margin {menus.figure(choice.margin)}"
-    if is_low(choice.lead, low_margin):
+    text += f", {menus.figure(lead)} by its scores" if lead is not None and lead != choice.margin else ""
+    if is_low(lead, low_margin):
         said: list[Any] = [text, html.Span(", close to a tie", className="unseen")]
         return html.Span(said, className="lane-margin low", title="close to a tie")
-    below = ", not on top" if choice.margin < 0 else ""
+    below = ", not on top" if lead is not None and lead < 0 else ""
     return html.Span(f"{text}{below}", className="lane-margin dim")
