@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from dashboard import urls
+from dashboard.pages import run
 from dashboard.service import Page, Service
 from engine import demo
 from engine.builder import Maps
@@ -95,7 +96,8 @@ def test_findings_stand_beside_the_steps_they_concern_and_above_them_in_words(se
     said = text(run_page(service, "repo-journal-1").body)
     above, _, steps = said.partition("10 steps; the first began")
     assert "10 decisions recorded; the audit finds 10 things wrong" in above
-    assert "Beside no step: unconsumed_decision No call carried out the decision decision-9." in above
+    nowhere = "unconsumed_decision No call carried out the decision decision-9."
+    assert f"Beside no step that is shown: {nowhere}" in above
     beside = [
         "search_code +1.0 s 1.0 s duplicate_span The id result-0 was there before.",
         "read_file +5.0 s 1.0 s duplicate_option run_tests is among the options more than once.",
@@ -138,3 +140,11 @@ def test_a_run_leads_to_a_success_to_compare_it_with(
     body = run_page(service, run_id).body
     assert f"Compare with a success {words} {other}" in text(body)
     assert urls.compare_url(run_id, other, ticket) in links(body)
+
+
+def test_of_a_run_of_very_many_spans_the_first_are_read_and_that_is_said(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "DECIDING_SPANS", 4)
+    said = text(run_page(service, "repo-menu-1").body)
+    assert "1 decision recorded; the audit finds nothing wrong. Only its first 4 spans were read" in said

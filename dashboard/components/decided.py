@@ -29,7 +29,7 @@ def summary(trace: Trace, beside: Beside) -> Component:
     tally = [html.Li([_badge(kind), f" × {times:,}" if times > 1 else ""]) for kind, times in kinds.items()]
     text = f"{recorded} recorded; the audit finds {found} wrong, each told beside the step that it concerns."
     nowhere = findings(beside.others)
-    rest = [html.P("Beside no step:"), *nowhere] if nowhere else []
+    rest = [html.P("Beside no step that is shown:"), *nowhere] if nowhere else []
     return html.Div([html.P(text), html.Ul(tally, className="facts"), *rest], className="audit notice")
 
 

@@ -160,7 +160,7 @@ def _odds(judged: Judged, behaviour: BehaviourMap, look: Look) -> Component:
 def _spans(service: Service, run: Run) -> list[Span]:
     """The run's spans: all of them where some tell of decisions, else as many as are shown."""
     decides = service.store.deciding(service.tenant, [run.run_id])
-    limit = DECIDING_SPANS if decides else steps.SHOWN + 1
+    limit = DECIDING_SPANS + 1 if decides else steps.SHOWN + 1
     return service.store.spans(service.tenant, run.run_id, limit)
 
 
@@ -168,10 +168,14 @@ def _steps(run: Run, sent: Sequence[Span]) -> Component:
     """Its steps, with the decisions that led to them and what the audit says of these."""
     told: list[Component] = []
     found = None
-    if trace := read(run.run_id, sent):
+    if trace := read(run.run_id, sent[:DECIDING_SPANS]):
         parents = {span.span_id: span.parent_id for span in sent}
-        found = beside(trace, [step.span_id for step in run.steps], parents)
+        found = beside(trace, [step.span_id for step in run.steps[: steps.SHOWN]], parents)
         told = [decided.summary(trace, found)]
+        if len(sent) > DECIDING_SPANS:
+            told.append(
+                html.P(f"Only its first {DECIDING_SPANS:,} spans were read for this.", className="dim")
+            )
     body = [html.H2("Steps"), *steps.assumed(sent), *told, steps.steps(run, found), steps.spans(sent)]
     return html.Section(body, className="card")
 
