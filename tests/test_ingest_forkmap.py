@@ -11,7 +11,7 @@ import pytest
 
 from engine.conventions import OUTCOMES
 from engine.ingest import Refusal, read_file
-from engine.ingest.forkmap_jsonl import EVENT_FIELDS, OUTCOME_FIELDS, SPAN_FIELDS
+from engine.ingest.forkmap_jsonl import EVENT_FIELDS, EVENT_TYPES, OUTCOME_FIELDS, SPAN_FIELDS
 from engine.runs import Declaration, Outcome
 from engine.spans import Event, Span, Status
 from tests.recordings import FORKMAP_OUTCOME, FORKMAP_SPAN
@@ -19,6 +19,9 @@ from tests.recordings import FORKMAP_OUTCOME, FORKMAP_SPAN
 START_NS = 1_767_225_600_000_000_000
 FORMATS_PAGE = Path(__file__).resolve().parents[1] / "docs" / "formats.md"
 
+NO_RECORD = (
+    'an object was expected whose "type" is one of span, outcome, decision, tool_call, tool_result, run'
+)
 SPAN = Span(
     trace_id="job-1",
     span_id="1",
@@ -65,7 +68,7 @@ def test_synonyms_of_outcomes(tmp_path: Path, name: str, outcome: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"type": "log"}, 'an object with "type": "span" or "type": "outcome" was expected'),
+        ({"type": "log"}, NO_RECORD),
         ({"trace_id": ""}, "trace_id is missing"),
         ({"trace_id": 5}, "trace_id is not text"),
         ({"span_id": "a\nb"}, "span_id is over 256 characters, or not printable"),
@@ -100,7 +103,7 @@ def test_a_line_that_is_no_json_is_refused_with_its_line(tmp_path: Path) -> None
     cut_off = json.dumps(FORKMAP_SPAN)[:-1]
     assert read(tmp_path, cut_off, "[]", '{"a', FORKMAP_SPAN) == [
         (1, f"not JSON: Expecting ',' delimiter at character {len(cut_off) + 1}"),
-        (2, 'an object with "type": "span" or "type": "outcome" was expected'),
+        (2, NO_RECORD),
         (3, "not JSON: Unterminated string starting at character 2"),
         SPAN,
     ]
@@ -129,5 +132,5 @@ def test_the_documented_example_is_read_whole(tmp_path: Path) -> None:
 def test_every_field_and_outcome_is_documented() -> None:
     page = FORMATS_PAGE.read_text()
     assert [
-        name for name in (*SPAN_FIELDS, *OUTCOME_FIELDS, *EVENT_FIELDS, *OUTCOMES) if f"`{name}`" not in page
+        name for name in (*SPAN_FIELDS, *OUTCOME_FIELDS, *EVENT_FIELDS, *EVENT_TYPES, *OUTCOMES) if f"`{name}`" not in page
     ] == []

@@ -59,7 +59,7 @@ def refused(*lines: Line) -> list[tuple[int, str]]:
 def test_every_event_becomes_a_span_of_its_runs_own_trace() -> None:
     start = Start("job", agent="coder", ticket="T-1", version="v2")
     root, decision, call, result = kept(start, decided(), called(), ended(ok=False))
-    facts = {"trace_id": trace_id("job"), "scope": SCOPE}
+    facts: dict[str, Any] = {"trace_id": trace_id("job"), "scope": SCOPE}
     assert root == Span(
         span_id="job",
         name="coder",
@@ -129,7 +129,7 @@ def test_a_margin_that_is_not_given_is_not_made_up() -> None:
 
 
 def test_the_run_of_an_event_is_its_first_ancestor_that_is_none() -> None:
-    lines = [ended(), called(), decided(), decided(3, "d2", "c"), decided(0, "other", "job 2")]
+    lines: list[Line] = [ended(), called(), decided(), decided(3, "d2", "c"), decided(0, "other", "job 2")]
     runs = [span.attributes["session.id"] for span in kept(*lines)]
     assert runs == ["job", "job", "job", "job", "job 2"]
 
@@ -143,7 +143,7 @@ def test_who_says_the_run_is_believed() -> None:
 
 
 def test_parents_in_a_ring_name_no_run() -> None:
-    lines = [called(0, "a", "b"), called(0, "b", "a"), called(0, "below", "a"), decided()]
+    lines: list[Line] = [called(0, "a", "b"), called(0, "b", "a"), called(0, "below", "a"), decided()]
     reason = "the parents of {} form a ring, so that no run is named"
     assert refused(*lines) == [
         (1, reason.format("'a'")),
@@ -229,7 +229,7 @@ def test_of_two_results_the_first_counts() -> None:
 
 
 def test_without_a_declaration_a_run_ended_as_its_last_result() -> None:
-    lines = [decided(), called(), ended(ok=False)]
+    lines: list[Line] = [decided(), called(), ended(ok=False)]
     assert assemble("job", kept(*lines)).outcome is Outcome.FAILURE
     assert assemble("job", kept(*lines, called(3, "c2"), ended(4, "r2", "c2"))).outcome is Outcome.SUCCESS
 

@@ -93,10 +93,9 @@ def read_line(line: bytes) -> Line | None:
 
 
 class Place(NamedTuple):
-    """Where the first event of an id stands, what it hangs from, a digest of it, and its time."""
+    """Where the first event of an id stands, a digest of it, and its time."""
 
     line: int
-    parent_id: str
     digest: str
     time_ns: int
 
@@ -119,21 +118,29 @@ class Outline(NamedTuple):
     starts: Mapping[str, int]
 
 
-def outline(lines: Iterable[tuple[int, Line]], run_id: str = "") -> Outline:
+def outline(lines: Iterable[tuple[int, Line | BadLine]], run_id: str = "") -> Outline:
     """How events hang together: the run of one is its first ancestor that is no event.
 
     Parameters
     ----------
-    lines : iterable of (int, Line)
-        Everything that is read at once, by its line.
+    lines : iterable of (int, Line or BadLine)
+        Everything that is read at once, by its line. What hangs from a bad line goes on to its parent.
     run_id : str
         The run of all of them, whatever they hang from; "" if nobody says so.
     """
     places: dict[str, Place] = {}
+    parents: dict[str, str] = {}
     for number, line in lines:
-        if not isinstance(line, Start) and line.span_id not in places:
-            places[line.span_id] = Place(number, line.parent_id, _digest(line), _time_ns(line.ts))
-    runs = dict.fromkeys(places, run_id) if run_id else _runs(places)
+        match line:
+            case BadLine(rest=rest):
+                if rest.span_id and rest.parent_id:
+                    parents.setdefault(rest.span_id, rest.parent_id)
+            case Start():
+                continue
+            case _ if line.span_id not in places:
+                places[line.span_id] = Place(number, _digest(line), _time_ns(line.ts))
+                parents.setdefault(line.span_id, line.parent_id)
+    runs = dict.fromkeys(places, run_id) if run_id else _runs(parents)
     starts: dict[str, int] = {}
     for span_id, place in places.items():
         run = runs[span_id]
@@ -141,14 +148,14 @@ def outline(lines: Iterable[tuple[int, Line]], run_id: str = "") -> Outline:
     return Outline(places, runs, starts)
 
 
-def _runs(places: Mapping[str, Place]) -> dict[str, str]:
-    """The first ancestor of each event that is no event itself, "" above and in a ring."""
+def _runs(parents: Mapping[str, str]) -> dict[str, str]:
+    """The first ancestor of each event that is no event itself; "" in a ring, and below one."""
     runs: dict[str, str] = {}
-    for at in places:
+    for at in parents:
         climb: dict[str, None] = {}
-        while at in places and at not in runs and at not in climb:
+        while at in parents and at not in runs and at not in climb:
             climb[at] = None
-            at = places[at].parent_id
+            at = parents[at]
         runs.update(dict.fromkeys(climb, "" if at in climb else runs.get(at, at)))
     return runs
 
@@ -161,7 +168,7 @@ def _time_ns(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND * 1000
 
 
-def span(number: int, line: Line, known: Outline) -> Span:
+def span(number: int, line: Line | BadLine, known: Outline) -> Span:
     """The span that a line becomes.
 
     Its time is the event's and one nanosecond for every line, so that lines of one second keep
@@ -172,14 +179,14 @@ def span(number: int, line: Line, known: Outline) -> Span:
     ----------
     number : int
         The line, counted from 1.
-    line : Event or Start
+    line : Event, Start or BadLine
     known : Outline
         Of everything that is read with it.
 
     Raises
     ------
     InputError
-        It cannot be kept, with the reason.
+        It cannot be read or kept, with the reason.
 
     Examples
     --------
@@ -187,6 +194,8 @@ def span(number: int, line: Line, known: Outline) -> Span:
     >>> span(1, line, outline([])).attributes
     {'session.id': 'run_91', 'forkmap.kind': 'agent', 'forkmap.name': 'repo-agent'}
     """
+    if isinstance(line, BadLine):
+        raise InputError(line.detail)
     if isinstance(line, Start):
         return _root(line, known)
     run_id = known.runs[line.span_id]
@@ -275,7 +284,9 @@ def _check_ids(**ids: str) -> None:
             raise InputError(f"{name}: over {MAX_ID_CHARACTERS} characters, blank or not printable")
 
 
-def spans(lines: Iterable[tuple[int, Line]], run_id: str = "") -> Iterator[tuple[int, Span | InputError]]:
+def spans(
+    lines: Iterable[tuple[int, Line | BadLine]], run_id: str = ""
+) -> Iterator[tuple[int, Span | InputError]]:
     """The spans of events that are all at hand, each with its line, or why it cannot be kept.
 
     >>> at = datetime(2026, 1, 1, tzinfo=UTC)

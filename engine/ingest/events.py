@@ -64,54 +64,40 @@ def read(body: bytes, run_id: str = "", limits: Limits = LIMITS) -> Events:
         raise TooLargeError(f"the request holds more than {limits.max_spans} lines")
     if body.count(b"{") + body.count(b"[") > limits.max_containers:
         raise TooLargeError(f"the request holds more than {limits.max_containers} objects and lists")
-    lines: list[tuple[int, Line]] = []
-    refusals: list[tuple[int, str]] = []
-    for number, text in texts(BytesIO(body)):
-        try:
-            if (line := _line(text)) is not None:
-                lines.append((number, line))
-        except InputError as error:
-            refusals.append((number, error.reason))
-    found = list(recording.spans(lines, run_id))
-    refusals += [(number, each.reason) for number, each in found if isinstance(each, InputError)]
+    lines = ((number, _line(text)) for number, text in texts(BytesIO(body)))
+    found = list(recording.spans(((number, line) for number, line in lines if line is not None), run_id))
     spans = [each for _, each in found if isinstance(each, Span)]
+    refusals = [(number, each.reason) for number, each in found if isinstance(each, InputError)]
     runs = dict.fromkeys(span.attributes[recording.RUN_KEY] for span in spans)
-    return Events(spans, sorted(refusals), list(runs))
+    return Events(spans, refusals, list(runs))
 
 
-def line_of(text: bytes | InputError) -> Line | None:
-    """The event, or start of a run, that a line holds; None for another type.
+def _line(text: bytes | InputError) -> Line | BadLine | None:
+    line = line_of(text)
+    if line is None and isinstance(text, bytes) and (elsewhere := ELSEWHERE.get(kind_of(text))):
+        return BadLine("bad_record", elsewhere)
+    return line
 
-    Raises
-    ------
-    InputError
-        It cannot be read, with the reason.
-    """
+
+def line_of(text: bytes | InputError) -> Line | BadLine | None:
+    """The event, or start of a run, that a line holds, or why it cannot be read; None for another type."""
     if isinstance(text, InputError):
-        raise text
+        return BadLine("bad_json", text.reason)
     try:
         return read_line(text)
     except BadLine as error:
-        raise InputError(error.detail) from None
-
-
-def _line(text: bytes | InputError) -> Line | None:
-    line = line_of(text)
-    if line is None and isinstance(text, bytes) and (elsewhere := ELSEWHERE.get(kind_of(text))):
-        raise InputError(elsewhere)
-    return line
+        return error
 
 
 def outline_of(source: Source) -> Outline:
     """How the events of a file hang together, as far as it can be read."""
     found = outline(())
     with suppress(*READ_ERRORS), source.open(quiet=True) as stream:
-        found = outline(_events(stream))
+        found = outline(_lines(stream))
     return found
 
 
-def _events(stream: BinaryIO) -> Iterator[tuple[int, Line]]:
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, Line | BadLine]]:
     for number, text in texts(stream):
-        with suppress(InputError):
-            if (line := line_of(text)) is not None:
-                yield number, line
+        if (line := line_of(text)) is not None:
+            yield number, line
