@@ -11,19 +11,21 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from engine.conventions import DECISION_SCOPE
 from engine.errors import StoreError, UnknownRunError
 from engine.guard import LOOK_S, MAX_SPANS, Guard
 from engine.holding import SPANS_A_RUN
 from engine.live import Live
 from engine.paths import CUT, Fold, Token, fold
 from engine.runs import SECOND_NS, ReadingSettings
-from engine.spans import Span
+from engine.spans import Span, Status
 from engine.store import Changes, Store, Touched, Trail, feeding
 from engine.store.sqlite import SQLiteStore, open_store
 
@@ -532,12 +534,16 @@ SESSIONS: tuple[dict[str, str], ...] = ({}, {}, of("s1"), of("s2"), OWN, CONVERS
 def any_span(draw: st.DrawFn) -> Span:
     number = draw(st.integers(0, 4))
     span = tool(draw(st.sampled_from(TRACES)), number, draw(st.sampled_from("ab")))
-    kind = draw(st.sampled_from(("execute_tool", "execute_tool", "chat", "invoke_agent")))
+    kind = draw(st.sampled_from(("execute_tool", "execute_tool", "chat", "invoke_agent", "plan")))
     more = {"gen_ai.operation.name": kind, "gen_ai.agent.name": draw(st.sampled_from(("x", "y")))}
     parent = draw(st.sampled_from((None, "0", "1", "9")))
     end_ns = draw(st.sampled_from((None, span.end_ns, NOW_NS + 9 * SECOND_NS)))
-    attributes = span.attributes | more | draw(st.sampled_from(SESSIONS))
-    return replace(span, attributes=attributes, parent_id=parent, end_ns=end_ns)
+    facts: dict[str, Any] = {
+        "attributes": span.attributes | more | draw(st.sampled_from(SESSIONS)),
+        "scope": draw(st.sampled_from(("", "", DECISION_SCOPE))),
+        "status": draw(st.sampled_from(Status)),
+    }
+    return replace(span, parent_id=parent, end_ns=end_ns, **facts)
 
 
 SENDINGS = st.lists(
