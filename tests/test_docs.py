@@ -6,6 +6,7 @@ import ast
 import importlib
 import re
 import shlex
+from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from dashboard.commands.asking import parser
 from dashboard.components import trial, words
 from engine import demo, queries
 from engine.conventions import table as conventions
+from engine.decisions import attributes
+from engine.decisions.diff import Diagnosis
+from engine.decisions.trace import Kind
 from engine.demo.agents import AGENTS
 from engine.demo.tickets import TICKETS
 from engine.forks import forks
@@ -51,6 +55,8 @@ RULES = {
     )
 }
 """Modules whose documented numbers are thresholds, by their last name."""
+OF_EVENTS = {conventions.DECISION_SCOPE, conventions.EVENT_ID_KEY, conventions.RESULT_OK_KEY}
+"""Names by which events of decision traces are kept, and which nobody else writes."""
 NO_THRESHOLDS = {"builds.WORKERS", "store.MAX_NUMBER"}
 """Documented numbers that decide nothing."""
 
@@ -110,7 +116,8 @@ def test_every_threshold_is_in_the_table_with_its_value_and_a_reason() -> None:
 
 def test_every_attribute_of_its_own_is_listed() -> None:
     read = re.findall(r'"(forkmap\.[\w.]+)"', Path(conventions.__file__).read_text())
-    own = {*read, conventions.OUTCOME_KEY}
+    (before, *_), fields = conventions.DECISION_PREFIXES, attributes.FIELDS
+    own = {*read, conventions.OUTCOME_KEY, *(before + field for field in fields)} - {before} - OF_EVENTS
     shown = {row[0].strip("`") for row in rows(section("Your own traces")) if not row[0].isdecimal()}
     assert shown == own
 
@@ -141,6 +148,13 @@ def test_every_format_is_named_in_both_places() -> None:
     assert tuple(re.findall(r"`([\w-]+)`", line)) == FORMATS
     table = (ROOT / "docs" / "formats.md").read_text().partition("\n## ")[0]
     assert tuple(row[0].strip("`") for row in rows(table)) == FORMATS
+
+
+@pytest.mark.parametrize(("title", "named"), [("Audit", Kind), ("Diff", Diagnosis)])
+def test_every_finding_and_every_diagnosis_is_explained(title: str, named: type[StrEnum]) -> None:
+    page = (ROOT / "docs" / "decisions.md").read_text().partition(f"\n## {title}\n")[2]
+    table = page.partition("\n|---")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)`", table, re.M) == [*named]
 
 
 def test_every_expression_shown_can_be_read() -> None:
