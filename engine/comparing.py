@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from engine.decisions.diff import Diff
 from engine.decisions.menus import LOW_MARGIN
-from engine.decisions.reading import read
-from engine.decisions.sides import Side, compare_sides
+from engine.decisions.sides import Side, compare_sides, side
 from engine.runs import Run
 from engine.store import Store
 
@@ -31,11 +30,5 @@ def load_pair(store: Store, tenant: str, a: str, b: str, low_margin: float = LOW
         One of them is not in the tenant.
     """
     runs = store.run(tenant, a), store.run(tenant, b)
-    ours, theirs = (side_of(store, tenant, run, low_margin) for run in runs)
+    ours, theirs = (side(run, store.spans(tenant, run.run_id)) for run in runs)
     return Pair(*runs, ours, theirs, compare_sides(ours, theirs, low_margin))
-
-
-def side_of(store: Store, tenant: str, run: Run, low_margin: float = LOW_MARGIN) -> Side:
-    """A run as it is compared: its steps, and the decisions it recorded."""
-    trace = read(run.run_id, store.spans(tenant, run.run_id), low_margin)
-    return Side(run.run_id, tuple(step.signature for step in run.steps), trace)

@@ -53,8 +53,8 @@ _FINDINGS = {
     Kind.DUPLICATE_OPTION: "{} is among the options more than once.",
     Kind.LOW_MARGIN: "The pick was close to a tie: it won by {}.",
     Kind.NOT_TOP: "The policy picks the highest score, and this pick was not on top: margin {}.",
-    Kind.TIME_REVERSED: "It is {}.",
-    Kind.LONG_GOAL: "The goal is longer than a goal should be: {}.",
+    Kind.TIME_REVERSED: "Its time is {}.",
+    Kind.LONG_GOAL: "The goal is an essay of {}.",
 }
 
 
