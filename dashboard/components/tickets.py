@@ -112,7 +112,7 @@ def _choose(run_id: str, look: Look) -> Component:
     text = "Put beside A" if look.a else "Choose as A"
     a, b = (look.a, run_id) if look.a else (run_id, "")
     href = urls.compare_url(a, b, look.ticket)
-    return dcc.Link([text, html.Span(f": {run_id}", className="unseen")], href=href)
+    return dcc.Link([text, html.Span(f" {run_id}", className="unseen")], href=href)
 
 
 def contrast(rows: Sequence[RunRow]) -> tuple[RunRow, RunRow] | None:
