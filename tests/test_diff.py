@@ -327,6 +327,28 @@ def test_whatever_differs_can_be_said(a: Trace, b: Trace) -> None:
     assert all(text and "None" not in text for text in said)
 
 
+@pytest.mark.parametrize(
+    ("kind", "detail", "said"),
+    [
+        ("bad_json", "Input data was truncated", "This is no JSON: Input data was truncated."),
+        ("bad_record", "options: missing", "A field cannot be read: options: missing."),
+        ("chosen_missing", "read", "read was chosen and is not among the options."),
+        ("bad_margin", "0.4", "The margin 0.4 does not follow from the scores."),
+        ("missing_decision", "read", "read was called without a decision of its own."),
+        ("choice_mismatch", "read->edit", "read was chosen, and edit was called."),
+        ("unconsumed_decision", "d1", "No call carried out the decision d1."),
+        ("duplicate_span", "d1", "The id d1 was there before."),
+        ("duplicate_option", "read", "read is among the options more than once."),
+        ("low_margin", "0.02", "The pick was close to a tie: it won by 0.02."),
+        ("not_top", "-0.1", "The policy picks the highest score, and this pick was not on top: margin -0.1."),
+        ("time_reversed", "earlier than the line before", "Its time is earlier than the line before."),
+        ("long_goal", "210 characters", "The goal is an essay of 210 characters."),
+    ],
+)
+def test_every_finding_is_a_sentence(kind: str, detail: str, said: str) -> None:
+    assert wording.finding(Finding(1, Kind(kind), detail)) == said
+
+
 def mirrored(diff: Diff) -> Diff:
     """The comparison with A and B exchanged."""
     marks = {"-": "+", "+": "-"}
@@ -360,3 +382,29 @@ def mirrored(diff: Diff) -> Diff:
         answers=(diff.answers[1], diff.answers[0]),
         low_margin=diff.low_margin,
     )
+
+
+def longest_common(a: list[str], b: list[str]) -> int:
+    """The length of the longest common subsequence, by its definition."""
+    above = [0] * (len(b) + 1)
+    for ours in a:
+        row = [0]
+        for at, theirs in enumerate(b):
+            row.append(above[at] + 1 if ours == theirs else max(above[at + 1], row[at]))
+        above = row
+    return above[-1]
+
+
+@given(sequences, sequences)
+def test_tails_are_aligned_as_far_as_they_can_be(a: list[str], b: list[str]) -> None:
+    fork = common_prefix(a, b)
+    equal = sum(row.mark == "=" for row in align(a, b))
+    assert equal == fork + longest_common(a[fork + 1 :], b[fork + 1 :])
+
+
+def test_tails_of_any_length_are_aligned_piece_by_piece() -> None:
+    a, b = ["read", *("edit", "test") * 15_000], ["test", *("test", "edit") * 15_000]
+    rows = align(a, b)
+    assert [row.a for row in rows if row.a is not None] == list(range(30_001))
+    assert [row.b for row in rows if row.b is not None] == list(range(30_001))
+    assert sum(row.mark == "=" for row in rows) > 29_990
