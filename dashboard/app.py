@@ -33,6 +33,7 @@ from dashboard.service import Page, Service
 from engine.builder import TTL_S, Cache, Maps, load
 from engine.checks import Checks
 from engine.claims import claimed
+from engine.decisions import detecting
 from engine.erasing import Erasing
 from engine.errors import ForkmapError
 from engine.guard import Guard
@@ -243,6 +244,7 @@ def serve(
     """Serve at a socket until interrupted; checks pass from those who ``give`` to who can ``take``."""
     with app.server.test_request_context("/"):
         app.index()  # Dash finds out which scripts there are, before anybody asks for one.
+    detecting.get_ready()
     gc.collect()
     gc.freeze()  # What is loaded by now stays: looking at it again and again costs a fifth of the intake.
     sys.setswitchinterval(SWITCH_S)

@@ -25,6 +25,7 @@ from dashboard.commands.settings import DEFAULTS, Settings
 from dashboard.commands.workers import supervise
 from dashboard.components import words
 from engine import demo, upkeep
+from engine.decisions.redaction import KEEP
 from engine.errors import ForkmapError, StoreError
 from engine.ingest.limits import Limits
 from engine.keys import ANYONE
@@ -251,7 +252,7 @@ def serve_demo(port: int | None) -> None:
     with _until_told(), TemporaryDirectory(prefix="forkmap-demo-") as folder:
         path = Path(folder) / "demo.sqlite"
         load_demo(path)
-        store = open_store(path)
+        store = open_store(path, redaction=KEEP)
         try:
             serve(store, TENANT, None, port, look_at=urls.compare_url(*demo.PAIR))
         finally:
@@ -271,7 +272,7 @@ def load_demo(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
         draft = Path(folder) / path.name
-        store = open_store(draft, create=True)
+        store = open_store(draft, create=True, redaction=KEEP)
         try:
             demo.load(store, TENANT)
         finally:

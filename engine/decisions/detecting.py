@@ -115,6 +115,11 @@ def is_path_name(name: str) -> bool:
     return _PATH_NAME(name) is not None
 
 
+def get_ready() -> None:
+    """Load the library's patterns, which whoever first meets what may be a token would wait for."""
+    _tokens()
+
+
 def is_token(run: str) -> bool:
     """Whether a run of characters without spaces is a token, or holds one.
 

@@ -107,7 +107,7 @@ class Redactor:
         self._lock = Lock()
 
     def spans(self, tenant: str, spans: Sequence[Span]) -> Sequence[Span]:
-        """Spans as they may be stored; those in which nothing is redacted are the very same.
+        """Spans as they may be stored; those without goals, reasons and arguments are the very same.
 
         Examples
         --------

@@ -303,6 +303,8 @@ class Store(Protocol):
     def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
         """Keep a batch of spans; on return they survive the death of the process and the machine.
 
+        Goals, reasons and arguments are redacted first, as the store was opened to do.
+
         A span is identified by ``(trace_id, span_id)``. An identical copy changes nothing, a
         differing one replaces it, but never an ended span by one that has not ended. Of copies
         inside one batch only the last counts (of those that have ended, if any has); the others
