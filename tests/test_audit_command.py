@@ -16,6 +16,8 @@ from hypothesis import given
 
 from dashboard.cli import main
 from engine.decisions.schema import BadLine, json_schema, parse
+from engine.decisions.trace import Finding, Kind
+from engine.decisions.wording import finding
 from tests.test_audit import Record, call, decision, records, result, text
 
 Ask = Callable[..., tuple[int, str, str]]
@@ -95,11 +97,11 @@ def test_programs_are_given_json(ask: Ask, broken: Path, sound: Path) -> None:
 
 
 def test_github_is_given_annotations(ask: Ask, broken: Path) -> None:
+    long = finding(Finding(1, Kind.LONG_GOAL, "300 characters"))
     file = str(broken).replace(",", "%2C")
     assert ask("audit", broken, "--format", "github") == (
         1,
-        f"::warning file={file},line=1,title=long_goal::"
-        "The goal is longer than a goal should be: 300 characters.\n"
+        f"::warning file={file},line=1,title=long_goal::{long}\n"
         f"::error file={file},line=2,title=choice_mismatch::read was chosen, and ed\ufffdit%25 was called.\n"
         f"::error file={file},line=3,title=bad_json::This is no JSON: Input data was truncated.\n"
         "finding_count\t3\n",
@@ -136,6 +138,21 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_audited(ask: Ask, broken: 
     code, out, err = ask("audit", tmp_path, broken)
     assert (code, out.splitlines()[-1]) == (2, "finding_count\t3")
     assert err == f"forkmap: {tmp_path}: it cannot be read: Is a directory\n"
+
+
+def test_a_full_disk_is_told_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_bytes(b"{\n" * 350_000)
+    program = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)); "
+        "from dashboard.cli import main; sys.exit(main(['audit', sys.argv[1]]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("forkmap: the temporary file (TMPDIR says where) cannot be used: ")
+    assert done.stderr.count("\n") == 1
 
 
 def test_an_audit_loads_neither_scipy_nor_pandas(sound: Path) -> None:

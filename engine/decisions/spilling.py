@@ -81,4 +81,4 @@ def _room() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise ForkmapError(f"the temporary file (TMPDIR says where it is): {error}") from error
+        raise ForkmapError(f"the temporary file (TMPDIR says where) cannot be used: {error}") from error
