@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -178,6 +179,13 @@ def test_equal_runs_leave_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert (code, out.splitlines()[0], err) == (0, "Identical", "")
 
 
+def test_lines_may_end_and_begin_as_on_windows_and_be_compressed(capsys: pytest.CaptureFixture[str]) -> None:
+    path = write("a.jsonl", A)
+    Path("b.jsonl").write_bytes(b"\xef\xbb\xbf" + Path(path).read_bytes().replace(b"\n", b"\r\n"))
+    Path("c.jsonl.gz").write_bytes(gzip.compress(Path(path).read_bytes()))
+    assert [told(capsys, path, other)[0] for other in ("b.jsonl", "c.jsonl.gz")] == [0, 0]
+
+
 def test_equal_as_far_as_they_could_be_read_is_not_equal(capsys: pytest.CaptureFixture[str]) -> None:
     path = write("a.jsonl", A)
     Path("cut.jsonl").write_text(Path(path).read_text() + '{"type": "decision", "span_id"')
@@ -225,6 +233,20 @@ def test_what_cannot_be_read_is_told_in_a_sentence(
     Path("note.txt").write_text("once upon a time")
     open_store(Path("s.sqlite"), create=True).close()
     assert told(capsys, *arguments) == (2, "", f"forkmap: {said}\n")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\xff\xfe\x00", b"\xef\xbb\xbf{", b"[" * 100_000, b'{"type": "decision"}', b"\x1f\x8b\x08cut off"],
+    ids=["nothing", "no UTF-8", "a cut line", "deep nesting", "no field", "damaged gzip"],
+)
+def test_whatever_a_file_holds_is_told_in_a_sentence(
+    capsys: pytest.CaptureFixture[str], content: bytes
+) -> None:
+    Path("bad.jsonl").write_bytes(content)
+    code, out, err = told(capsys, write("a.jsonl", A), "bad.jsonl")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("forkmap: bad.jsonl: ")
 
 
 @pytest.mark.parametrize("margin", ["-1", "nan", "inf", "small"])
