@@ -133,8 +133,10 @@ def test_a_run_id_can_be_copied(page: Page) -> None:
 
 
 PAGES = ["/", f"/map?agent={AGENT}", f"/run?run={RUN}", f"/calibration?agent={AGENT}", "/run?run=none"]
+PAGES += ["/compare", "/compare?ticket=t-1", "/compare?a=good-1&b=bad-1"]
 ENDLESS = "a" * 10_000
 LONG = ["/found?q=", "/map?agent=", "/run?run=", "/", f"/map?agent={AGENT}&from="]
+LONG += ["/compare?q=", "/compare?ticket=", "/compare?a=good-1&b="]
 
 
 @pytest.mark.parametrize("path", [*PAGES, *(path + ENDLESS for path in LONG)], ids=lambda path: path[:40])

@@ -69,6 +69,7 @@ def plant(store: Store, tenant: str) -> None:
     mark = planted(tenant)
     store.append(tenant, spans_of(tenant, "run-1"))
     store.append(tenant, spans_of(tenant, "run-2"))
+    store.append(tenant, spans_of(tenant, "run-2"))
     store.append(tenant, spans_of(tenant, f"run-{mark}"))
     store.append(tenant, spans_of(tenant, f"run-of-{mark}", agent=f"agent-{mark}"))
     store.declare(tenant, [Declaration("run-1", Outcome.SUCCESS, NOW, f"{mark}-person")])
