@@ -18,6 +18,7 @@ from engine.decisions.arguments import ArgumentLine, Mismatch, argument_lines
 from engine.decisions.diff import Answers, Change, Diagnosis, Diff, compare, compare_steps
 from engine.decisions.menus import margin_of
 from engine.decisions.schema import Option
+from engine.decisions.sides import Side, compare_sides, lanes
 from engine.decisions.trace import Call, Choice, Finding, Kind, Trace
 
 AT = datetime(2026, 9, 13, 2, 11, tzinfo=UTC)
@@ -177,6 +178,15 @@ def test_calls_without_a_decision_are_compared_too() -> None:
     )
 
 
+def test_of_identical_runs_the_first_call_that_came_out_otherwise_is_named() -> None:
+    failed = choice("read", READ_EDIT, msgspec.structs.replace(call("read"), ok=False))
+    found = compare(trace(READ, READ), trace(READ, failed))
+    assert (found.diagnosis, found.returned) == (Diagnosis.IDENTICAL, 1)
+    assert wording.look_first(found) == (
+        "Look first at what came of the calls under decision 2: it is not the same."
+    )
+
+
 def test_what_changed_before_the_fork_is_named_as_a_possible_cause() -> None:
     other = choice("read", {"read": 0.8, "edit": 0.1, "test": 0.2})
     found = compare(trace(READ, READ), trace(other, EDIT))
@@ -211,6 +221,14 @@ def test_runs_without_decisions_compare_by_steps_and_leave_three_answers_open() 
         took_b="tool:c",
         answers=(Answers(same_fork=True), Answers(same_fork=True)),
     )
+
+
+def test_of_long_equal_stretches_only_what_has_other_menus_or_ranks_is_shown() -> None:
+    other = choice("read", {"read": 0.75, "edit": 0.5, "test": 0.25})
+    a, b = (Side("r", (), trace(*[READ] * 9, at, *[READ] * 9)) for at in (READ, other))
+    equal = [(f"{place} read", "=", f"{place} read") for place in range(7, 14)]
+    folded = ("6 equal", "=", "6 equal")
+    assert list(lanes(compare_sides(a, b), a, b)) == [folded, *equal, folded]
 
 
 class TestAnswers:

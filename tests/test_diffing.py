@@ -112,6 +112,12 @@ def test_the_diagnosis_comes_first_then_the_sequences_then_the_options(
     assert told(capsys, write("a.jsonl", A), write("b.jsonl", B)) == (1, REPORT, "")
 
 
+def test_arguments_of_two_tools_are_not_held_against_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = (decided(1, tool, READ_EDIT, path="a.py") for tool in ("read_file", "edit_file"))
+    _, out, _ = told(capsys, write("a.jsonl", a), write("b.jsonl", b))
+    assert "arguments" not in out
+
+
 def test_a_threshold_that_is_asked_for_counts(capsys: pytest.CaptureFixture[str]) -> None:
     paths = write("a.jsonl", A), write("b.jsonl", B)
     _, out, _ = told(capsys, *paths, "--format", "json", "--low-margin", "0.03")
@@ -166,6 +172,7 @@ def test_json_holds_the_same(capsys: pytest.CaptureFixture[str]) -> None:
             "tool_b": "read_file",
             "arguments": [{"path": "path", "a": "a.py", "b": "b.py"}],
         },
+        "returned": None,
         "answers": {
             "a": answered | {"margin_too_small": False},
             "b": answered | {"margin_too_small": True},

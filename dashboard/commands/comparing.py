@@ -134,7 +134,7 @@ def _changes(diff: Diff) -> list[RenderableType]:
 
 
 def _arguments(diff: Diff) -> list[RenderableType]:
-    if diff.mismatch is None or not diff.mismatch.lines:
+    if diff.mismatch is None or diff.mismatch.tool_a != diff.mismatch.tool_b:
         return []
     table = _table("arguments of the first call that differs", "A", "B")
     for line in diff.mismatch.lines:

@@ -167,6 +167,7 @@ class Comparison(msgspec.Struct, frozen=True):
     rows: list[Row]
     changes: list[Change]
     mismatch: Mismatch | None
+    returned: Place | None
     answers: BothAnswers
     low_margin: float
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import groupby, zip_longest
 from typing import Literal, TypeAlias
 
@@ -65,18 +65,25 @@ def align(a: Sequence[str], b: Sequence[str]) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def folded(rows: Sequence[Row], around: int = 3) -> Iterator[Row | int]:
-    """The rows that differ with some equal ones around them; of longer equal stretches how many are left out.
+def folded(rows: Sequence[Row], marked: Container[int] = (), around: int = 3) -> Iterator[Row | int]:
+    """The rows that differ or are marked, with equal ones around; of longer stretches how many are left out.
 
+    Parameters
+    ----------
+    marked : container of int
+        Places of A whose rows are shown although they are equal.
+
+    Examples
+    --------
     >>> rows = align("abcdefgXh", "abcdefgYh")
     >>> [each if isinstance(each, int) else each.mark for each in folded(rows, around=2)]
     [5, '=', '=', '≠', '=']
     """
-    differing = [place for place, row in enumerate(rows) if row.mark != "="]
-    near = {at for place in differing for at in range(place - around, place + around + 1)}
-    for shown, stretch in groupby(range(len(rows)), key=near.__contains__):
+    shown = [place for place, row in enumerate(rows) if row.mark != "=" or row.a in marked]
+    near = {at for place in shown for at in range(place - around, place + around + 1)}
+    for is_near, stretch in groupby(range(len(rows)), key=near.__contains__):
         places = list(stretch)
-        if shown or len(places) == 1:
+        if is_near or len(places) == 1:
             yield from (rows[place] for place in places)
         else:
             yield len(places)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from engine.decisions.aligning import Row, align, common_prefix
 from engine.decisions.arguments import ArgumentLine, Mismatch, first_mismatch
@@ -76,7 +77,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     took_a, took_b : str or None
         What was chosen there (or the step that was taken); None where the trace has ended, or no fork is.
     margin_a, margin_b : float or None
-        The margins there.
+        The margins there, of two choices.
     low_a, low_b : bool
         Whether they are close to a tie.
     only_a, only_b : tuple of str
@@ -89,6 +90,8 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
         Same choices out of menus or ranks that differ, in order: those before the fork may be its cause.
     mismatch : Mismatch or None
         The first call that differs, up to the fork.
+    returned : int or None
+        Where nothing else differs, the first decision whose calls ended otherwise or gave another amount.
     answers : tuple of Answers
         The four questions of an incident, for A and for B.
     low_margin : float
@@ -110,6 +113,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     ranks_differ: bool = False
     changes: tuple[Change, ...] = ()
     mismatch: Mismatch | None = None
+    returned: int | None = None
     answers: tuple[Answers, Answers]
     low_margin: float = LOW_MARGIN
 
@@ -133,35 +137,21 @@ def compare(a: Trace, b: Trace, low_margin: float = LOW_MARGIN) -> Diff:
     <Diagnosis.IDENTICAL: 'identical'>
     """
     chosen_a, chosen_b = [each.chosen for each in a.choices], [each.chosen for each in b.choices]
-    rows = align(chosen_a, chosen_b)
-    fork = _fork(chosen_a, chosen_b)
-    at_a, at_b = _at(a.choices, fork), _at(b.choices, fork)
-    changes = tuple(_changes(a, b, rows))
-    mismatch = _mismatch(a, b, fork)
+    rows, fork = align(chosen_a, chosen_b), _fork(chosen_a, chosen_b)
     forked = None if is_broken(a) or is_broken(b) else fork is not None
-    took_a, margin_a, low_a = _taken(at_a, low_margin)
-    took_b, margin_b, low_b = _taken(at_b, low_margin)
-    return Diff(
+    diff = Diff(
         by="decisions",
-        diagnosis=_diagnose(at_a, at_b, low_a or low_b)
-        if fork is not None
-        else _diagnose_equal(changes, mismatch),
+        diagnosis=Diagnosis.IDENTICAL,
         fork=fork,
         rows=rows,
-        took_a=took_a,
-        took_b=took_b,
-        margin_a=margin_a,
-        margin_b=margin_b,
-        low_a=low_a,
-        low_b=low_b,
-        only_a=only_in(at_a.options, at_b.options) if at_a and at_b else (),
-        only_b=only_in(at_b.options, at_a.options) if at_a and at_b else (),
-        ranks_differ=at_a is not None and at_b is not None and ranks_differ(at_a.options, at_b.options),
-        changes=changes,
-        mismatch=mismatch,
+        changes=tuple(_changes(a, b, rows)),
+        mismatch=_mismatch(a, b, fork),
         answers=(answer(a, forked, low_margin), answer(b, forked, low_margin)),
         low_margin=low_margin,
     )
+    if fork is None:
+        return _unforked(diff, a, b)
+    return _forked(diff, _at(a.choices, fork), _at(b.choices, fork))
 
 
 def compare_steps(a: Sequence[str], b: Sequence[str]) -> Diff:
@@ -196,13 +186,6 @@ def _at(items: Sequence[T], place: int | None) -> T | None:
     return items[place] if place is not None and place < len(items) else None
 
 
-def _taken(choice: Choice | None, low_margin: float) -> tuple[str | None, float | None, bool]:
-    """What was chosen, by which margin, and whether that is close to a tie."""
-    if choice is None:
-        return None, None, False
-    return choice.chosen, choice.margin, is_low(choice.lead, low_margin)
-
-
 def _changes(a: Trace, b: Trace, rows: Sequence[Row]) -> Iterator[Change]:
     for row in rows:
         if row.mark != "=" or row.a is None or row.b is None:
@@ -222,22 +205,50 @@ def _mismatch(a: Trace, b: Trace, fork: int | None) -> Mismatch | None:
     return first_mismatch(None, a.loose, None, b.loose) if fork is None else None
 
 
-def _diagnose(a: Choice | None, b: Choice | None, low: bool) -> Diagnosis:
-    """What a fork is due to."""
-    if a is None or b is None:
-        return Diagnosis.ENDED
-    if not (a.options and b.options):
-        return Diagnosis.UNRECORDED
-    if only_in(a.options, b.options) or only_in(b.options, a.options):
-        return Diagnosis.MENU
-    return Diagnosis.SCORING if low or ranks_differ(a.options, b.options) else Diagnosis.POLICY
-
-
-def _diagnose_equal(changes: Sequence[Change], mismatch: Mismatch | None) -> Diagnosis:
+def _unforked(diff: Diff, a: Trace, b: Trace) -> Diff:
     """What is behind equal choices."""
-    if changes:
-        return Diagnosis.LATENT
-    return Diagnosis.ARGUMENTS if mismatch else Diagnosis.IDENTICAL
+    if diff.changes:
+        return replace(diff, diagnosis=Diagnosis.LATENT)
+    if diff.mismatch:
+        return replace(diff, diagnosis=Diagnosis.ARGUMENTS)
+    return replace(diff, returned=_returned(a, b))
+
+
+def _returned(a: Trace, b: Trace) -> int | None:
+    for place, both in enumerate(zip(a.choices, b.choices, strict=True)):
+        ours, theirs = ([(call.ok, call.size_bytes) for call in choice.calls] for choice in both)
+        if ours != theirs:
+            return place
+    return None
+
+
+def _forked(diff: Diff, a: Choice | None, b: Choice | None) -> Diff:
+    """What was offered and chosen at the fork, and what that makes it."""
+    if a is None or b is None:
+        took_a, took_b = (each.chosen if each else None for each in (a, b))
+        return replace(diff, diagnosis=Diagnosis.ENDED, took_a=took_a, took_b=took_b)
+    found = replace(
+        diff,
+        took_a=a.chosen,
+        took_b=b.chosen,
+        margin_a=a.margin,
+        margin_b=b.margin,
+        low_a=is_low(a.lead, diff.low_margin),
+        low_b=is_low(b.lead, diff.low_margin),
+        only_a=only_in(a.options, b.options),
+        only_b=only_in(b.options, a.options),
+        ranks_differ=ranks_differ(a.options, b.options),
+    )
+    return replace(found, diagnosis=_diagnosis(found, recorded=bool(a.options and b.options)))
+
+
+def _diagnosis(diff: Diff, recorded: bool) -> Diagnosis:
+    if not recorded:
+        return Diagnosis.UNRECORDED
+    if diff.only_a or diff.only_b:
+        return Diagnosis.MENU
+    is_scoring = diff.ranks_differ or diff.low_a or diff.low_b
+    return Diagnosis.SCORING if is_scoring else Diagnosis.POLICY
 
 
 def _diagnose_steps(fork: int | None, a: str | None, b: str | None) -> Diagnosis:

@@ -69,7 +69,7 @@ def _offered(option: Option | None, choice: Choice) -> str:
 
 
 def _arguments(diff: Diff) -> list[str]:
-    if diff.mismatch is None or not diff.mismatch.lines:
+    if diff.mismatch is None or diff.mismatch.tool_a != diff.mismatch.tool_b:
         return []
     lines = diff.mismatch.lines[:_ROWS]
     rows = [

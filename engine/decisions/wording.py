@@ -89,6 +89,8 @@ def look_first(diff: Diff) -> str:
         return f"Look first at {change(diff.changes[0])}."
     if diff.by == "steps" and diff.fork is None:
         return "What the steps were called with is not compared without decisions."
+    if diff.returned is not None:
+        return f"Look first at what came of the calls under decision {diff.returned + 1}: it is not the same."
     said = _FIRST[diff.diagnosis]
     if diff.before:
         return f"{said} It may have begun before: {change(diff.before[0])}."
