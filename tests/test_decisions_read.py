@@ -17,6 +17,7 @@ from engine.conventions.table import ARGUMENT_KEYS
 from engine.decisions.reading import read
 from engine.decisions.schema import Option
 from engine.decisions.trace import Call, Choice, Finding, Kind, Trace
+from engine.ingest.attributes import attributes
 from engine.spans import Span, Status
 from tests.test_ingest_fuzz import values
 
@@ -251,8 +252,9 @@ ANY = st.builds(
     st.integers(0, 3),
     st.integers(-1, 3),
     st.none() | st.integers(0, 4),
-    st.dictionaries(KEYS, WORDS | values, max_size=8),
+    st.dictionaries(KEYS, WORDS | values, max_size=8).map(lambda sent: attributes(sent, [])),
 )
+"""Spans as they are kept, of whatever was sent."""
 
 
 @given(st.lists(ANY, max_size=5), st.sampled_from(["", "forkmap.decisions"]))

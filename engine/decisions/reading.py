@@ -11,7 +11,6 @@ from msgspec import structs
 from engine import conventions
 from engine.conventions import DECISION_SCOPE, Kind
 from engine.conventions.table import EVENT_ID_KEY, NAME_KEY, RESULT_OK_KEY
-from engine.conventions.values import text
 from engine.decisions.attributes import arguments, decision, prefix, size_bytes
 from engine.decisions.audit import audit
 from engine.decisions.menus import LOW_MARGIN
@@ -137,7 +136,8 @@ def _is_call(found: Placed) -> bool:
 
 def _id(span: Span) -> str:
     """The id of an event as it was written."""
-    return text(span.attributes.get(EVENT_ID_KEY)) or span.span_id
+    original = span.attributes.get(EVENT_ID_KEY)
+    return original if isinstance(original, str) and original else span.span_id
 
 
 def _moment(span: Span) -> datetime:
@@ -154,12 +154,11 @@ def _decision(run_id: str, found: Placed, before: str) -> Decision | BadLine:
 
 def _call(run_id: str, found: Placed, above: str | None) -> ToolCall:
     """A call; an event hangs from what it says, any other span from the nearest decision above it."""
-    span = found.span
+    span, tool = found.span, found.reading.name
+    if _is_event(found) and isinstance(written := span.attributes.get(NAME_KEY), str):
+        tool = written  # As long as what was chosen, which no reading shortens either.
     parent_id = span.parent_id if _is_event(found) else above
-    tool = text(span.attributes.get(NAME_KEY)) if _is_event(found) else None
-    return ToolCall(
-        _id(span), parent_id or run_id, _moment(span), tool or found.reading.name, arguments(span.attributes)
-    )
+    return ToolCall(_id(span), parent_id or run_id, _moment(span), tool, arguments(span.attributes))
 
 
 def _result(run_id: str, found: Placed) -> ToolResult:
