@@ -334,7 +334,7 @@ def _ticket(name: str, rows: list[RunRow]) -> TicketRow:
     agents, outcomes = sorted({row.agent for row in rows}), [row.outcome for row in rows]
     ended = [outcomes.count(outcome) for outcome in Outcome]
     starts = [row.start_ns for row in rows]
-    return TicketRow._make((name, agents[0], len(agents), *ended, max(starts)))
+    return TicketRow._make((name, tuple(agents), *ended, max(starts)))
 
 
 def _summary(tenant: str, agent: str, inside: list[Run], every: list[Run], now_ns: int) -> AgentSummary:

@@ -129,6 +129,18 @@ def test_an_operation_is_described_by_the_structs_that_read_and_write_it(server:
 # Lists
 
 
+def test_tickets_are_listed_with_how_their_runs_ended(server: Flask, store: Store) -> None:
+    every = document(ask(server, "/api/v1/tickets?limit=1000"))["tickets"]
+    assert [each["ticket"] for each in every] == [
+        row.ticket for row in store.tickets("default", NOW_NS, limit=1000)
+    ]
+    named = document(ask(server, "/api/v1/tickets?q=REPO-menu"))["tickets"]
+    assert named == [
+        {"ticket": "repo-menu", "agents": ["repo-agent"], "successes": 1, "failures": 2, "abandoned": 0}
+        | {"live": 0, "latest": "2026-10-18T03:00:00Z"}
+    ]
+
+
 @pytest.mark.parametrize("limit", [7, 100, 186, 1000])
 def test_runs_come_by_the_page_newest_first(server: Flask, store: Store, limit: int) -> None:
     found, after = [], ""

@@ -65,7 +65,7 @@ def test_a_ticket_counts_how_its_runs_ended_whoever_took_them(store: Store) -> N
     send(store, "r4", "T-1", None, age_ns=60 * SECOND_NS)
     send(store, "r5", None)
     assert store.tickets("default", NOW_NS) == [
-        TicketRow("T-1", "buyer", 2, 1, 1, 1, 1, NOW_NS - 60 * SECOND_NS)
+        TicketRow("T-1", ("buyer", "desk"), 1, 1, 1, 1, NOW_NS - 60 * SECOND_NS)
     ]
 
 

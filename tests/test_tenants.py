@@ -43,7 +43,7 @@ def planted(tenant: str) -> str:
 
 def spans_of(tenant: str, run: str, agent: str = "desk") -> list[Span]:
     mark = planted(tenant)
-    about = {"session.id": run, "forkmap.ticket": "task-1", "gen_ai.agent.version": f"{mark}-version"}
+    about = {"session.id": run, "forkmap.ticket": "task-run-1", "gen_ai.agent.version": f"{mark}-version"}
     root = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent, **about}
     tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": f"{mark}-tool", "said": mark}
     start_ns = NOW - 3600 * 10**9
@@ -107,9 +107,9 @@ READS: dict[str, Ask] = {
     "run": lambda store, tenant: store.run(tenant, "run-1"),
     "spans": lambda store, tenant: store.spans(tenant, "run-1"),
     "runs": lambda store, tenant: store.runs(Cohort(tenant, "desk", ALL_TIME), NOW),
-    "find": lambda store, tenant: store.find(tenant, "task-1"),
+    "find": lambda store, tenant: store.find(tenant, "task-run-1"),
     "tickets": lambda store, tenant: store.tickets(tenant, NOW),
-    "runs_of_ticket": lambda store, tenant: store.runs_of_ticket(tenant, "task-1", NOW),
+    "runs_of_ticket": lambda store, tenant: store.runs_of_ticket(tenant, "task-run-1", NOW),
     "deciding": lambda store, tenant: store.deciding(tenant, [f"run-{planted(each)}" for each in KEY_IDS]),
     "runs_of": lambda store, tenant: store.runs_of(tenant, map(trace_of, KEY_IDS), ["run-1"]),
     "declarations": lambda store, tenant: store.declarations(tenant, "run-1"),
@@ -354,6 +354,7 @@ def test_no_route_tells_anything_of_the_other(server: Server) -> None:
         *("GET /api/v1/agents", "GET /api/v1/runs", "GET /api/v1/runs/run-1", "GET /api/v1/maps"),
         *("GET /api/v1/policies", "GET /api/v1/firings"),
         *("GET /api/v1/runs/run-1/verdict", "GET /api/v1/runs/run-1/decisions", "GET /api/v1/compare"),
+        "GET /api/v1/tickets",
     }
 
 

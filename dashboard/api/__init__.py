@@ -19,10 +19,11 @@ from dashboard.api import (
     problems,
     rules,
     runs,
+    tickets,
 )
 from dashboard.service import Service
 
-DESCRIBED = (agents, runs, decisions, events, outcomes, rules, maps, fuses, erasures)
+DESCRIBED = (agents, runs, tickets, decisions, events, outcomes, rules, maps, fuses, erasures)
 OPERATIONS = tuple(operation for module in (*DESCRIBED, openapi) for operation in module.OPERATIONS)
 """All that can be asked under the API's address."""
 

@@ -48,12 +48,12 @@ def _heads(heads: Sequence[tuple[str, str]]) -> Component:
 
 def _ticket(row: TicketRow, now_ns: int) -> Component:
     link = dcc.Link(row.ticket, href=urls.compare_url(ticket=row.ticket), className="clip", title=row.ticket)
-    more = f" and {words.count(row.agents - 1, 'other')}" if row.agents > 1 else ""
+    agents = ", ".join(row.agents)
     counts = (row.successes, row.failures, row.abandoned, row.live)
     return html.Tr(
         [
             html.Th(link, scope="row"),
-            html.Td(html.Span(f"{row.agent}{more}", className="clip", title=row.agent)),
+            html.Td(html.Span(agents, className="clip", title=agents)),
             *(html.Td(f"{count:,}" if count else "–", className="number") for count in counts),
             html.Td(words.ago(row.last_ns, now_ns), title=words.utc(row.last_ns), className="dim"),
         ]

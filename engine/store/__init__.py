@@ -115,17 +115,14 @@ class TicketRow(NamedTuple):
 
     Attributes
     ----------
-    agent : str
-        Name of the agent that worked on it; of several the first by name.
-    agents : int
-        How many did.
+    agents : tuple of str
+        Who worked on it, by name.
     last_ns : int
         When its latest run began.
     """
 
     ticket: str
-    agent: str
-    agents: int
+    agents: tuple[str, ...]
     successes: int
     failures: int
     abandoned: int

@@ -21,9 +21,9 @@ CHOSEN = "decision.chosen"
 """What the name of the attribute ends in by which a decision says what it chose, in every convention."""
 
 _TICKETS = f"""
-SELECT ticket, min(name), count(DISTINCT agent),
+SELECT ticket, json_group_array(DISTINCT name),
        sum(ended = 0), sum(ended = 1), sum(ended = 2), sum(ended = 3), max(start_ns) AS last_ns
-FROM (SELECT ticket, a.name, agent, start_ns, CASE WHEN {IS_LIVE} THEN 3 ELSE outcome END AS ended
+FROM (SELECT ticket, a.name, start_ns, CASE WHEN {IS_LIVE} THEN 3 ELSE outcome END AS ended
       FROM runs JOIN agents a ON a.no = agent WHERE runs.no IN (
           SELECT no FROM runs INDEXED BY runs_by_ticket WHERE tenant = :tenant AND ticket IS NOT NULL
             AND (:text = '' OR instr(lower(ticket), lower(:text))) ORDER BY no DESC LIMIT :read))
@@ -50,7 +50,10 @@ def tickets(db: sqlite3.Connection, tenant: str, now_ns: int, text: str, limit: 
         "limit": limit,
         **scope(ALL_TIME, now_ns),
     }
-    return [TicketRow(*found) for found in db.execute(_TICKETS, asked)]
+    found = db.execute(_TICKETS, asked)
+    return [
+        TicketRow(ticket, tuple(sorted(json.loads(agents))), *counts) for ticket, agents, *counts in found
+    ]
 
 
 def runs_of_ticket(db: sqlite3.Connection, tenant: str, ticket: str, now_ns: int, limit: int) -> list[RunRow]:
