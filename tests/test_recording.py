@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
+from engine.decisions.outlining import Line, Start, outline, read_line
 from engine.decisions.reading import read
-from engine.decisions.recording import Line, Start, outline, read_line, spans, trace_id
+from engine.decisions.recording import spans, trace_id
 from engine.decisions.schema import BadLine, Decision, Option, ToolCall, ToolResult
 from engine.decisions.trace import Kind
 from engine.errors import InputError

@@ -21,7 +21,7 @@ from dashboard.api.responses import json_response
 from dashboard.documents.events import RefusedLine, Taken
 from dashboard.documents.problem import Problem
 from dashboard.service import Service
-from engine.decisions.recording import Line
+from engine.decisions.outlining import Line
 from engine.errors import TooLargeError
 from engine.ingest import of_run, said
 from engine.ingest.events import read

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from engine.decisions import recording
+from engine.decisions.outlining import Start
 from engine.decisions.schema import Decision, Event, ToolCall, ToolResult
 from engine.decisions.trace import Kind
 from engine.demo.journal import journal
@@ -26,7 +27,7 @@ def spans_of(run_id: str, ticket: str, told: Told, start_ns: int) -> list[Span]:
     start = datetime.fromtimestamp(start_ns // SECOND_NS, UTC)
     events = journal(run_id, told.picks, start)
     if told.wire == "events":
-        first = recording.Start(run_id, agent=AGENT, ticket=ticket, version=told.version)
+        first = Start(run_id, agent=AGENT, ticket=ticket, version=told.version)
         found = recording.spans(enumerate([first, *events], 1), run_id)
         return [span for _, span in found if isinstance(span, Span)]
     return [_agent(run_id, ticket, told, start_ns), *_traced(run_id, told, events)]

@@ -8,7 +8,7 @@ from io import BytesIO
 from typing import BinaryIO, NamedTuple
 
 from engine.decisions import recording
-from engine.decisions.recording import Line, Outline, outline, read_line
+from engine.decisions.outlining import Line, Outline, outline, read_line
 from engine.decisions.schema import BadLine, kind_of
 from engine.errors import InputError, TooLargeError
 from engine.ingest.documents import texts

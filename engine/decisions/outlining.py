@@ -1,0 +1,145 @@
+"""The lines of a trace, and how they hang together: which run each event belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from engine.decisions.schema import BadLine, Event, Id, Time, kind_of, parse, said
+
+_MICROSECOND = timedelta(microseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Start(msgspec.Struct, frozen=True, tag_field="type", tag="run", forbid_unknown_fields=True):
+    """What is said of a run as a whole; no event, and its time is that of the earliest one.
+
+    Attributes
+    ----------
+    ts : datetime or None
+        When it began, where no event of the run is beside it.
+    """
+
+    run_id: Id
+    ts: Time | None = None
+    agent: Id | None = None
+    ticket: Id | None = None
+    version: Id | None = None
+
+
+Line: TypeAlias = Event | Start
+_decode_start = msgspec.json.Decoder(Start).decode
+
+
+def read_line(line: bytes) -> Line | None:
+    """The event, or the start of a run, that a line holds; None for a line of another type.
+
+    Raises
+    ------
+    BadLine
+        It is no JSON, or a field is missing, ill-typed or, of a start, unknown.
+
+    Examples
+    --------
+    >>> read_line(b'{"type": "run", "run_id": "run_91", "agent": "repo-agent"}').agent
+    'repo-agent'
+    """
+    event = parse(line)
+    if event is None and kind_of(line) == "run":
+        try:
+            return _decode_start(line)
+        except msgspec.ValidationError as error:
+            raise BadLine("bad_record", said(error)) from None
+    return event
+
+
+class Place(NamedTuple):
+    """Where the first event of an id stands, a digest of it, and its time."""
+
+    line: int
+    digest: str
+    time_ns: int
+
+
+class Outline(NamedTuple):
+    """How the events that are read at once hang together.
+
+    Attributes
+    ----------
+    places : mapping of str to Place
+        By the id of an event.
+    runs : mapping of str to str
+        The run of each event; "" where its parents form a ring, so that none is named.
+    starts : mapping of str to int
+        When the earliest event of each run was, in nanoseconds.
+    """
+
+    places: Mapping[str, Place]
+    runs: Mapping[str, str]
+    starts: Mapping[str, int]
+
+
+def outline(lines: Iterable[tuple[int, Line | BadLine]], run_id: str = "") -> Outline:
+    """How events hang together: the run of one is its first ancestor that is no event.
+
+    Parameters
+    ----------
+    lines : iterable of (int, Line or BadLine)
+        Everything that is read at once, by its line. What hangs from a bad line goes on to its parent.
+    run_id : str
+        The run of all of them, whatever they hang from; "" if nobody says so.
+
+    Examples
+    --------
+    >>> result = b'{"type": "tool_result", "span_id": "r", "parent_id": "c", "ok": true, "bytes": 2'
+    >>> outline([(1, read_line(result + b', "ts": "2026-01-01T00:00:00Z"}'))]).runs
+    {'r': 'c'}
+    """
+    places: dict[str, Place] = {}
+    parents: dict[str, str] = {}
+    for number, line in lines:
+        match line:
+            case BadLine(rest=rest):
+                if rest.span_id and rest.parent_id:
+                    parents.setdefault(rest.span_id, rest.parent_id)
+            case Start():
+                continue
+            case _ if line.span_id not in places:
+                places[line.span_id] = Place(number, digest(line), time_ns(line.ts))
+                parents.setdefault(line.span_id, line.parent_id)
+    runs = dict.fromkeys(places, run_id) if run_id else _runs(parents)
+    starts: dict[str, int] = {}
+    for span_id, place in places.items():
+        run = runs[span_id]
+        starts[run] = min(place.time_ns, starts.get(run, place.time_ns))
+    return Outline(places, runs, starts)
+
+
+def _runs(parents: Mapping[str, str]) -> dict[str, str]:
+    """The first ancestor of each event that is no event itself; "" in a ring, and below one."""
+    runs: dict[str, str] = {}
+    for at in parents:
+        climb: dict[str, None] = {}
+        while at in parents and at not in runs and at not in climb:
+            climb[at] = None
+            at = parents[at]
+        runs.update(dict.fromkeys(climb, "" if at in climb else runs.get(at, at)))
+    return runs
+
+
+def digest(event: Event) -> str:
+    """What tells an event from another of the same id."""
+    return blake2b(msgspec.json.encode(event), digest_size=4).hexdigest()
+
+
+def time_ns(moment: datetime) -> int:
+    """A time in nanoseconds since 1970.
+
+    >>> time_ns(datetime(1970, 1, 1, 0, 0, 1, 5, UTC))
+    1000005000
+    """
+    return (moment - _EPOCH) // _MICROSECOND * 1000
