@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from engine.runs import SECOND_NS, Declaration, Outcome
-from engine.spans import Span
+from engine.spans import Span, Status
 from engine.store import Store
 from tests.memory_store import NOW_NS
 
@@ -21,6 +21,7 @@ class Pick(NamedTuple):
     menu: Mapping[str, float | None]
     args: Mapping[str, Any] = {}
     ran: str = ""
+    ok: bool = True
     policy: str = "argmax"
 
 
@@ -61,8 +62,9 @@ def spans_of(run_id: str, picks: Sequence[Pick], told: Told = TOLD) -> Iterator[
             yield Span(trace, decision, "decision", at_ns, None, "root", attributes=_said(pick))
         called = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": pick.ran or pick.chosen}
         called |= {"gen_ai.tool.call.arguments": json.dumps(pick.args)}
-        times = at_ns + 1, at_ns + SECOND_NS // 2
-        yield Span(trace, call, "call", *times, decision if told.recorded else "root", attributes=called)
+        times, under = (at_ns + 1, at_ns + SECOND_NS // 2), decision if told.recorded else "root"
+        status = Status.OK if pick.ok else Status.ERROR
+        yield Span(trace, call, "call", *times, under, status, attributes=called)
 
 
 def _said(pick: Pick) -> dict[str, Any]:

@@ -154,6 +154,15 @@ def test_arguments_that_differ_are_shown_at_once_only_where_nothing_else_does(se
     assert opened(page.body, "mismatch") == [True]
 
 
+def test_of_identical_runs_the_first_call_that_ended_otherwise_is_marked(service: Service) -> None:
+    send_pair(service, [SEARCH, READ], [SEARCH, READ._replace(ok=False)])
+    page = compared(service)
+    assert "Look first at what came of the calls under decision 2: it is not the same." in said(page)
+    assert "Same choice the first call that came to something else is under it 2 read margin 0.20" in said(
+        page
+    )
+
+
 def test_arguments_stay_closed_until_the_fork_is_read(service: Service) -> None:
     send_pair(service, [SEARCH, READ], [SEARCH, EDIT])
     page = compared(service)

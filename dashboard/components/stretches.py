@@ -23,7 +23,7 @@ class Stretch(NamedTuple):
 
 
 def behind(diff: Diff) -> dict[int | None, str]:
-    """What differs behind equal choices, by their places in A: menus or ranks, and the first call that does.
+    """What differs behind equal choices, by place in A: menus or ranks, the first call or what came of it.
 
     Examples
     --------
@@ -38,6 +38,8 @@ def behind(diff: Diff) -> dict[int | None, str]:
     if called is not None and called.a is not None and called.a != diff.fork:
         said = "the first call that differs is under it"
         found[called.a] = f"{found[called.a]}, and {said}" if called.a in found else said
+    if diff.returned is not None:
+        found[diff.returned] = "the first call that came to something else is under it"
     return found
 
 
