@@ -30,7 +30,7 @@ _LISTED = 5
 """Names that are listed before the rest are only counted."""
 
 _LONG = 200
-"""Characters of an argument that are shown."""
+"""Characters that are shown of a name or an argument."""
 
 _FIRST = {
     Diagnosis.MENU: "Look first at the prompt and the tool catalogue: what made the menus differ?",
@@ -78,9 +78,9 @@ def headline(diff: Diff) -> str:
     at = f"At {_unit(diff)} {diff.fork + 1}"
     if diff.took_a is None or diff.took_b is None:
         on, ended = ("A", "B") if diff.took_b is None else ("B", "A")
-        return f"{at} {on} goes on with {diff.took_a or diff.took_b}, and {ended} has ended."
+        return f"{at} {on} goes on with {named(diff.took_a or diff.took_b or '')}, and {ended} has ended."
     verb = "chose" if diff.by == "decisions" else "took"
-    return f"{at} A {verb} {diff.took_a} and B {verb} {diff.took_b}{_because(diff)}."
+    return f"{at} A {verb} {named(diff.took_a)} and B {verb} {named(diff.took_b)}{_because(diff)}."
 
 
 def look_first(diff: Diff) -> str:
@@ -134,7 +134,7 @@ def argument(value: Any) -> str:
     ('"date"', 'absent')
     """
     text = "absent" if value is UNSET else msgspec.json.encode(value).decode()
-    return text if len(text) <= _LONG else f"{text[:_LONG]}…"
+    return named(text)
 
 
 def answers(diff: Diff) -> tuple[Answered, ...]:
@@ -156,8 +156,17 @@ def finding(found: Finding) -> str:
     """
     if found.kind is Kind.CHOICE_MISMATCH:
         chosen, _, called = found.detail.partition("->")
-        return f"{chosen} was chosen, and {called} was called."
-    return _FINDINGS[found.kind].format(found.detail)
+        return f"{named(chosen)} was chosen, and {named(called)} was called."
+    return _FINDINGS[found.kind].format(named(found.detail))
+
+
+def named(name: str) -> str:
+    """A name as it stands in a sentence: a long one is cut.
+
+    >>> named("read"), len(named("x" * 5_000))
+    ('read', 201)
+    """
+    return name if len(name) <= _LONG else f"{name[:_LONG]}…"
 
 
 def _because(diff: Diff) -> str:
@@ -197,7 +206,7 @@ def _equal(diff: Diff) -> str:
 
 
 def _mismatch(found: Mismatch) -> str:
-    tools = " and ".join(dict.fromkeys(tool for tool in (found.tool_a, found.tool_b) if tool))
+    tools = " and ".join(dict.fromkeys(named(tool) for tool in (found.tool_a, found.tool_b) if tool))
     where = "without a decision" if found.a is None else f"under decision {found.a + 1}"
     return f"the call of {tools} {where} is the first that differs"
 
@@ -239,4 +248,4 @@ def _counted(count: int, unit: str) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     rest = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"{', '.join(names[:_LISTED])}{rest}"
+    return f"{', '.join(map(named, names[:_LISTED]))}{rest}"
