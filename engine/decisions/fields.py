@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from enum import Enum, auto
+from enum import StrEnum, auto
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,9 +15,10 @@ DECISION_KEYS = ("chosen", "policy", "margin")
 OPTION_NAMES = frozenset({*OPTION_KEYS["tool"], *OPTION_KEYS["score"]})
 _REQUESTED = re.compile(r"\.tool_calls?\..*arguments$").search
 _CACHED_KEYS = 16_384
+_CACHED_SETS, _USUAL_KEYS = 2048, 40
 
 
-class Part(Enum):
+class Part(StrEnum):
     """What of a decision or a call an attribute is."""
 
     GOAL = auto()
@@ -41,17 +42,56 @@ class Field(NamedTuple):
     of_decision: bool = False
     of_call: bool = False
 
-    def is_meant(self, is_decision: bool, is_call: bool) -> bool:
-        """Whether it is that on a span which is a decision or not, a call or not."""
-        return (is_decision or not self.of_decision) and (is_call or not self.of_call)
+
+Known: TypeAlias = tuple[tuple[str, Field], ...]
 
 
-Fields: TypeAlias = list[tuple[str, Field]]
+class Fields(NamedTuple):
+    """What the attributes of a span or an event are.
+
+    Attributes
+    ----------
+    known : tuple of (str, Field)
+        Those that are a part of a decision or a call, in order.
+    are_decided : bool
+        Whether some are a decision's, whatever the span's kind says.
+    are_unsure : bool
+        Whether some are to be known by the span's kind only.
+    """
+
+    known: Known = ()
+    are_decided: bool = False
+    are_unsure: bool = False
+
+    def meant(self, is_decision: bool, is_call: bool) -> Known:
+        """Those that are it on a span which its kind calls a decision or not, a call or not."""
+        if not self.are_unsure:
+            return self.known
+        return tuple(
+            (key, field)
+            for key, field in self.known
+            if (is_decision or not field.of_decision) and (is_call or not field.of_call)
+        )
 
 
 def fields(attributes: Mapping[str, Any]) -> Fields:
-    """The attributes that are a part of a decision or a call, in order."""
-    return [(key, field) for key in attributes if (field := field_of(key)) is not None]
+    """What attributes are; spans of one library mostly have the same keys, so that is remembered.
+
+    >>> [key for key, _ in fields({"gen_ai.tool.name": "mail", "gen_ai.tool.call.arguments": "{}"}).known]
+    ['gen_ai.tool.call.arguments']
+    """
+    keys = tuple(attributes)
+    return _usual(keys) if len(keys) <= _USUAL_KEYS else _fields(keys)
+
+
+def _fields(keys: tuple[str, ...]) -> Fields:
+    known = tuple((key, field) for key in keys if (field := field_of(key)) is not None)
+    of_all = [field for _, field in known]
+    are_decided = any(field.part is not Part.ARGUMENTS and not field.of_decision for field in of_all)
+    return Fields(known, are_decided, any(field.of_decision or field.of_call for field in of_all))
+
+
+_usual = lru_cache(_CACHED_SETS)(_fields)
 
 
 @lru_cache(_CACHED_KEYS)
@@ -59,7 +99,7 @@ def field_of(key: str) -> Field | None:
     """What an attribute of this key is, if it is a part of a decision or a call.
 
     >>> field_of("forkmap.decision.options.0.reason")
-    Field(part=<Part.REASON: 3>, of_decision=False, of_call=False)
+    Field(part=<Part.REASON: 'reason'>, of_decision=False, of_call=False)
     >>> field_of("forkmap.decision.options.0.tool") is field_of("http.route") is None
     True
     """

@@ -83,7 +83,7 @@ class Masker:
             return self.text(text)
         if detecting.is_secret_name(name):
             return self._mark("secret", text)
-        is_path = ("/" in text or "\\" in text) and "://" not in text and detecting.is_path_name(name)
+        is_path = detecting.has_path(text) and "://" not in text and detecting.is_path_name(name)
         return self._mark("path", text) if is_path and _MARK.search(text) is None else self.text(text)
 
     def text(self, text: str) -> str:
@@ -123,8 +123,10 @@ class Masker:
         return found[0] if masked == value else msgspec.json.encode(masked).decode()
 
     def _secrets(self, text: str) -> str:
-        text = detecting.PRIVATE_KEY.sub(lambda found: self._mark("secret", found[0]), text)
-        text = _between_marks(text, lambda part: detecting.ASSIGNMENT.sub(self._assigned, part))
+        if "PRIVATE KEY" in text or "PuTTY" in text:
+            text = detecting.PRIVATE_KEY.sub(lambda found: self._mark("secret", found[0]), text)
+        if detecting.has_name(text):
+            text = _between_marks(text, lambda part: detecting.ASSIGNMENT.sub(self._assigned, part))
         return _between_marks(text, lambda part: detecting.RUN.sub(self._run, part))
 
     def _assigned(self, found: re.Match[str]) -> str:
@@ -140,6 +142,8 @@ class Masker:
         return f"{before}{self._mark('secret', inner)}{after}"
 
     def _addresses(self, text: str) -> str:
+        if "@" not in text:
+            return text
         return detecting.EMAIL.sub(lambda found: self._mark("email", found[0]), text)
 
     def _paths(self, text: str) -> str:
@@ -147,7 +151,7 @@ class Masker:
             path = found[0].rstrip(".!?")
             return self._mark("path", path) + found[0][len(path) :]
 
-        return detecting.PATH.sub(masked, text)
+        return detecting.PATH.sub(masked, text) if detecting.has_path(text) else text
 
     def _terms(self, text: str) -> str:
         masked, done = "", 0
@@ -163,5 +167,7 @@ def _same(one: object, other: object) -> bool:
 
 def _between_marks(text: str, mask: Callable[[str], str]) -> str:
     """A text with what stands between its marks masked."""
+    if "[" not in text:
+        return mask(text)
     parts = _MARK.split(text)
     return "".join(part if at % 2 else mask(part) for at, part in enumerate(parts))

@@ -16,7 +16,7 @@ from engine import conventions
 from engine.conventions import Kind
 from engine.conventions.table import DECISION_KINDS
 from engine.conventions.values import word
-from engine.decisions.fields import OPTION_NAMES, Fields, Part, fields
+from engine.decisions.fields import OPTION_NAMES, Known, Part, fields
 from engine.decisions.masking import Masker, marker
 from engine.decisions.sampling import Sampling
 from engine.decisions.terms import MAX_TERM, finder
@@ -141,43 +141,48 @@ class Redactor:
 
 def _redacted(span: Span, rules: _Prepared) -> Span:
     found = fields(span.attributes)
-    of_events = [fields(event.attributes) for event in span.events] if span.events else []
-    if not (found or any(of_events)):
+    if not (found.known or span.events):
         return span
-    is_decision = _is_decision(span, found)
-    is_call = is_decision or conventions.kind_of(span) is Kind.TOOL
+    of_events = [fields(event.attributes) for event in span.events]
+    is_decision = found.are_decided or (found.are_unsure and _is_called_decision(span))
+    is_unsure = found.are_unsure or any(each.are_unsure for each in of_events)
+    is_call = is_decision or (is_unsure and conventions.kind_of(span) is Kind.TOOL)
     changes = _changes(span, is_decision, rules)
-
-    def redacted(attributes: dict[str, Any], found: Fields) -> dict[str, Any]:
-        meant = ((key, field) for key, field in found if field.is_meant(is_decision, is_call))
-        return _replaced(attributes, {key: changes[field.part] for key, field in meant})
-
-    attributes = redacted(span.attributes, found)
-    events = tuple(
-        structs.replace(event, attributes=redacted(event.attributes, found))
-        for event, found in zip(span.events, of_events, strict=True)
+    attributes = _replaced(span.attributes, found.meant(is_decision, is_call), changes)
+    events = span.events and tuple(
+        structs.replace(
+            event, attributes=_replaced(event.attributes, each.meant(is_decision, is_call), changes)
+        )
+        for event, each in zip(span.events, of_events, strict=True)
     )
+    if attributes is span.attributes and events == span.events:
+        return span
     return structs.replace(span, attributes=attributes, events=events)
 
 
-def _replaced(attributes: dict[str, Any], changes: dict[str, Change]) -> dict[str, Any]:
+def _replaced(attributes: dict[str, Any], known: Known, changes: Mapping[Part, Change]) -> dict[str, Any]:
     """Attributes with some changed; what is None then, or nested too deeply to be read, goes."""
-    changed = dict(attributes)
-    for key, change in changes.items():
-        try:
-            value = change(attributes[key])
-        except RecursionError:
-            value = None
-        if value is None:
-            del changed[key]
-        else:
-            changed[key] = value
+    changed = attributes
+    for key, field in known:
+        value = attributes[key]
+        found = _changed(value, changes[field.part])
+        if found is not value:
+            changed = dict(attributes) if changed is attributes else changed
+            changed[key] = found
+            if found is None:
+                del changed[key]
     return changed
 
 
-def _is_decision(span: Span, found: Fields) -> bool:
-    if any(field.part is not Part.ARGUMENTS and not field.of_decision for _, field in found):
-        return True
+def _changed(value: Any, change: Change) -> Any:
+    try:
+        return change(value)
+    except RecursionError:
+        return None
+
+
+def _is_called_decision(span: Span) -> bool:
+    """Whether the span's kind says that it is a decision."""
     return any(word(span.attributes.get(key)) == kind for key, kind in DECISION_KINDS.items())
 
 
