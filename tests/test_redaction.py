@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -17,6 +18,7 @@ from msgspec import structs
 
 from dashboard.commands.settings import from_environment
 from engine.conventions.table import ARGUMENT_KEYS
+from engine.decisions import detecting
 from engine.decisions.masking import Masker, marker
 from engine.decisions.redaction import MASK, Mode, Redaction, Redactor, Rules
 from engine.decisions.terms import finder
@@ -105,6 +107,7 @@ def test_what_is_found_is_masked_and_what_stands_around_it_stays(kind: str, foun
         "application/json, text/plain, 2026/01/02, a@b, @types/node, pkg@1.2.3",
         "123e4567-e89b-12d3-a456-426614174000",
         "a-rather-long-name-of-a-branch-without-secrets",
+        "at $50/passenger, $5/seat",
         "192.168.0.1 and 8.8.8.8",
         "re.sub(r'\\d+', '', text)",
         "Plant & Sohn",
@@ -131,6 +134,20 @@ def test_what_is_nothing_of_that_stays(text: str) -> None:
 def test_fields_of_json_are_masked_by_their_names_however_deep(value: Any, masked: Any) -> None:
     assert masker.value(value) == masked
     assert masker.text(compact(value)) == compact(masked)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"n": 2.50, "at": "a/b", "a": [] }', ' ["\\u0041/", {"a": 1, "b": {"a": 1}}]']
+)
+def test_json_in_which_nothing_is_masked_stays_as_it_is_written(text: str) -> None:
+    assert masker.text(text) == text
+
+
+def test_of_a_field_that_is_there_twice_the_last_is_left() -> None:
+    assert masker.text(f'{{"to": "{EMAIL}", "to": "all"}}') == '{"to":"all"}'
+    options = f'[{{"tool": "a", "reason": "{EMAIL}", "reason": "none"}}]'
+    told = redacted({"forkmap.decision.options": options})
+    assert told == {"forkmap.decision.options": '[{"tool":"a","reason":"none"}]'}
 
 
 def test_json_that_is_cut_off_is_masked_as_far_as_it_goes() -> None:
@@ -166,6 +183,11 @@ def test_json_stays_json_of_the_same_shape(value: Any) -> None:
 
     assert shape(json.loads(masker.text(compact(value)))) == shape(value)
     assert EMAIL not in masker.text(compact(value))
+
+
+@given(st.from_regex(re.compile(detecting.ASSIGNMENT.pattern, re.ASCII)))
+def test_whatever_is_found_is_looked_for(text: str) -> None:
+    assert detecting.may_hold(text)
 
 
 def test_equal_values_have_equal_marks_under_one_key_and_others_under_another() -> None:

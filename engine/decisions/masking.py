@@ -6,6 +6,7 @@ and different ones different: ``[secret 3fa9c1]``.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from hashlib import blake2b
@@ -99,19 +100,15 @@ class Masker:
         """
         if not (detecting.may_hold(text) or (self._find and self._find(text))):
             return text
+        masked = text
         if text.lstrip()[:1] in ("{", "[", '"'):
             try:
-                return self._json(text)
+                return rewritten(text, self.value)
             except (ValueError, RecursionError):
-                text = _LITERAL.sub(self._literal, text)
+                masked = _LITERAL.sub(self._literal, text)
         for mask in (self._secrets, self._addresses, self._paths, self._terms):
-            text = _between_marks(text, mask)
-        return text
-
-    def _json(self, text: str) -> str:
-        value = msgspec.json.decode(text)
-        masked = self.value(value)
-        return text if masked is value else msgspec.json.encode(masked).decode()
+            masked = _between_marks(masked, mask)
+        return text if masked == text else masked
 
     def _literal(self, found: re.Match[str]) -> str:
         """A text inside JSON that is cut off, or no JSON; masked as what it means, if it means anything."""
@@ -159,6 +156,40 @@ class Masker:
             masked += text[done:begin] + self._mark("term", text[begin:end])
             done = end
         return masked + text[done:]
+
+
+def rewritten(text: str, change: Callable[[Any], Any]) -> str:
+    """JSON with its value changed; as it was written, if nothing was and no object has a field twice.
+
+    Raises
+    ------
+    ValueError, RecursionError
+        It is no JSON, or nested too deeply.
+
+    Examples
+    --------
+    >>> rewritten('{"a": 1.50}', lambda value: value), rewritten('{"a": 1.50, "a": 2}', lambda value: value)
+    ('{"a": 1.50}', '{"a":2}')
+    """
+    value = msgspec.json.decode(text)
+    changed = change(value)
+    if changed == value and _names_each_once(text):
+        return text
+    return msgspec.json.encode(changed).decode()
+
+
+def _names_each_once(text: str) -> bool:
+    """Whether no object has a field twice: all but the last would be passed over unread."""
+
+    def read(pairs: list[tuple[str, Any]]) -> None:
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError
+
+    try:
+        json.loads(text, object_pairs_hook=read)
+    except ValueError:
+        return False
+    return True
 
 
 def _same(one: object, other: object) -> bool:

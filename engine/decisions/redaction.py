@@ -17,7 +17,7 @@ from engine.conventions import Kind
 from engine.conventions.table import DECISION_KINDS
 from engine.conventions.values import word
 from engine.decisions.fields import OPTION_NAMES, Known, Part, fields
-from engine.decisions.masking import Masker, marker
+from engine.decisions.masking import Masker, marker, rewritten
 from engine.decisions.sampling import Sampling
 from engine.decisions.terms import MAX_TERM, finder
 from engine.spans import Span
@@ -205,11 +205,9 @@ def _options(value: Any, text: Change) -> Any:
     """Options with all but their tools and scores changed; as they were written if nothing was."""
     if isinstance(value, str):
         try:
-            options = msgspec.json.decode(value)
+            return rewritten(value, lambda options: _options(options, text))
         except (ValueError, RecursionError):
             return text(value) or ""
-        changed = _options(options, text)
-        return value if changed == options else msgspec.json.encode(changed).decode()
     if isinstance(value, list | tuple):
         return [_option(each, text) for each in value]
     return _option(value, text)
