@@ -183,7 +183,7 @@ def test_runs_without_decisions_compare_by_steps_and_say_so(service: Service) ->
     page = compared(service)
     assert "B recorded no decision: the two are compared by their steps" in said(page)
     assert "At step 2 A took tool:read and B took tool:edit" in said(page)
-    assert "Did the chosen tool run? incomplete: cannot tell incomplete: cannot tell" in said(page)
+    assert "Did the chosen tool run? yes incomplete: cannot tell" in said(page)
 
 
 def test_long_stretches_that_are_the_same_are_folded(service: Service) -> None:

@@ -114,8 +114,23 @@ def test_rules_without_scores_differ_by_policy() -> None:
     found = compare(trace(choice("read", unscored)), trace(choice("edit", unscored)))
     assert found.diagnosis is Diagnosis.POLICY
     assert wording.headline(found) == (
-        "At decision 1 A chose read and B chose edit from the same menu, without scores."
+        "At decision 1 A chose read and B chose edit from the same menu, "
+        "A and B without a margin to judge by."
     )
+
+
+def test_beside_a_rule_without_scores_no_ranks_are_said_to_be_equal() -> None:
+    found = compare(trace(READ), trace(choice("edit", {"read": None, "edit": None})))
+    assert (found.diagnosis, wording.headline(found)) == (
+        Diagnosis.POLICY,
+        "At decision 1 A chose read and B chose edit from the same menu, B without a margin to judge by.",
+    )
+
+
+def test_a_tie_is_told_by_the_scores_where_the_margin_does_not_follow_from_them() -> None:
+    tied = msgspec.structs.replace(choice("read", {"read": 0.75, "edit": 0.734375}), margin=0.9)
+    found = compare(trace(tied), trace(choice("edit", {"read": 0.75, "edit": 0.5})))
+    assert wording.headline(found).endswith(": A won by 0.016, close to a tie.")
 
 
 def test_the_threshold_is_the_askers() -> None:
@@ -221,6 +236,21 @@ def test_runs_without_decisions_compare_by_steps_and_leave_three_answers_open() 
         took_b="tool:c",
         answers=(Answers(same_fork=True), Answers(same_fork=True)),
     )
+
+
+def test_beside_a_run_without_decisions_the_other_still_answers_for_itself() -> None:
+    tied = trace(choice("read", {"read": 0.75, "edit": 0.625}))
+    a, b = Side("a", ("tool:read",), tied), Side("b", ("tool:read",))
+    found = compare_sides(a, b, 0.2)
+    assert (found.by, found.low_margin) == ("steps", 0.2)
+    assert found.answers == (Answers(True, True, True, False, low=(0,)), Answers(same_fork=False))
+
+
+def test_a_decision_that_nothing_was_called_for_is_not_equal_to_nothing() -> None:
+    uncalled = msgspec.structs.replace(READ, calls=())
+    found = compare_sides(Side("a", (), trace(uncalled)), Side("b", ()))
+    assert (found.by, found.diagnosis, found.fork) == ("decisions", Diagnosis.ENDED, 0)
+    assert compare_sides(Side("a", ()), Side("b", ())).diagnosis is Diagnosis.IDENTICAL
 
 
 def test_of_long_equal_stretches_only_what_has_other_menus_or_ranks_is_shown() -> None:

@@ -77,7 +77,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     took_a, took_b : str or None
         What was chosen there (or the step that was taken); None where the trace has ended, or no fork is.
     margin_a, margin_b : float or None
-        The margins there, of two choices.
+        The margins that the choices there are judged by; None where one cannot be.
     low_a, low_b : bool
         Whether they are close to a tie.
     only_a, only_b : tuple of str
@@ -231,8 +231,8 @@ def _forked(diff: Diff, a: Choice | None, b: Choice | None) -> Diff:
         diff,
         took_a=a.chosen,
         took_b=b.chosen,
-        margin_a=a.margin,
-        margin_b=b.margin,
+        margin_a=a.lead,
+        margin_b=b.lead,
         low_a=is_low(a.lead, diff.low_margin),
         low_b=is_low(b.lead, diff.low_margin),
         only_a=only_in(a.options, b.options),

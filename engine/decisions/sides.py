@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
+from msgspec import structs
 
 from engine.decisions.aligning import folded
 from engine.decisions.diff import Diff, compare, compare_steps
+from engine.decisions.incident import answer
 from engine.decisions.menus import LOW_MARGIN
 from engine.decisions.reading import read
 from engine.decisions.trace import Choice, Trace
@@ -74,13 +76,19 @@ def _cell(names: Sequence[str], place: int | None, named: Callable[[str], str]) 
 
 
 def compare_sides(a: Side, b: Side, low_margin: float = LOW_MARGIN) -> Diff:
-    """Compare two runs by their decisions if both have some, else by their steps.
+    """Compare two runs by their decisions if both have some, or neither a step; else by their steps.
 
     Examples
     --------
     >>> compare_sides(Side("a", ("tool:read",)), Side("b", ("tool:read",))).by
     'steps'
     """
-    if a.trace and b.trace and a.choices and b.choices:
-        return compare(a.trace, b.trace, low_margin)
-    return compare_steps(a.steps, b.steps)
+    if (a.choices and b.choices) or ((a.choices or b.choices) and not (a.steps or b.steps)):
+        ours, theirs = (each.trace or Trace(each.name, ()) for each in (a, b))
+        return compare(ours, theirs, low_margin)
+    diff = compare_steps(a.steps, b.steps)
+    a_said, b_said = (
+        answer(each.trace, told.same_fork, low_margin) if each.trace else told
+        for each, told in zip((a, b), diff.answers, strict=True)
+    )
+    return structs.replace(diff, answers=(a_said, b_said), low_margin=low_margin)

@@ -35,7 +35,7 @@ _LONG = 200
 _FIRST = {
     Diagnosis.MENU: "Look first at the prompt and the tool catalogue: what made the menus differ?",
     Diagnosis.SCORING: "Look first at how the planner scored these options.",
-    Diagnosis.POLICY: "Look first at the rule that picks: it chose differently from equal ranks.",
+    Diagnosis.POLICY: "Look first at the rule that picks: it chose differently from the same menu.",
     Diagnosis.ENDED: "Look first at the last call of the run that ended, and at what came of it.",
     Diagnosis.ARGUMENTS: "Look first at the arguments of that call.",
     Diagnosis.IDENTICAL: "What differs is behind the calls: look at what the tools did and answered.",
@@ -176,10 +176,10 @@ def _because(diff: Diff) -> str:
         ranks = ["the same tools stand in another order"] if diff.ranks_differ else []
         return f": {'; '.join([*ranks, *_ties(diff)])}"
     if diff.diagnosis is Diagnosis.POLICY:
-        scored = (
-            "without scores" if diff.margin_a is diff.margin_b is None else "with the same ranks and no tie"
-        )
-        return f" from the same menu, {scored}"
+        margins = (("A", diff.margin_a), ("B", diff.margin_b))
+        unjudged = " and ".join(side for side, margin in margins if margin is None)
+        clear = f"{unjudged} without a margin to judge by" if unjudged else "with the same ranks and no tie"
+        return f" from the same menu, {clear}"
     return "; the options are not recorded"
 
 
