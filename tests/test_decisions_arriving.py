@@ -299,6 +299,15 @@ def test_however_it_came_a_trace_is_the_same(tmp_path: Path) -> None:
         assert compare(a, b).diagnosis is Diagnosis.IDENTICAL, (one, another)
 
 
+def test_a_run_that_came_by_two_ways_is_read_once(store: Store, tmp_path: Path) -> None:
+    for number, way in enumerate(("a request", "spans of one's own")):
+        (tmp_path / str(number)).mkdir()
+        WAYS[way](store, client_of(store), tmp_path / str(number))
+    (tmp_path / "once").mkdir()
+    once, _ = arrived("spans of one's own", tmp_path / "once" / "more")
+    assert without_ids(trace_of(store)) == without_ids(once)
+
+
 # --- a file ----------------------------------------------------------------------------------------
 
 
@@ -390,6 +399,24 @@ def test_pieces_of_a_run_make_the_whole(store: Store) -> None:
     assert pieces | {"run_id": "whole"} == whole
 
 
+def test_pieces_that_each_say_whose_they_are_make_the_whole(store: Store) -> None:
+    """The run begins anew with the last of them, and its decisions keep their order."""
+    client = client_of(store)
+    start = {"type": "run", "run_id": "run-7", "agent": "repo-agent"}
+    for event in EVENTS:
+        post(client, jsonl(start, event), "?run=run-7")
+    post(client, jsonl(start, *EVENTS), "?run=whole")
+    assert without_ids(trace_of(store)) | {"run_id": "whole"} == without_ids(trace_of(store, "whole"))
+
+
+def test_a_whole_run_sent_after_its_pieces_changes_nothing(store: Store) -> None:
+    client = client_of(store)
+    for event in EVENTS:
+        post(client, jsonl(event), "?run=run-7")
+    again = post(client, b'{"type": "note"}\n' + BODY).json
+    assert again == {"accepted": 0, "unchanged": 8, "refused": 0, "refusals": [], "runs": ["run-7"]}
+
+
 @pytest.mark.parametrize("media_type", MEDIA_TYPES)
 def test_lines_may_have_these_types(store: Store, media_type: str) -> None:
     assert post(client_of(store), BODY, Content_Type=media_type).status_code == 200
@@ -408,6 +435,7 @@ def test_lines_may_have_these_types(store: Store, media_type: str) -> None:
         ),
         (BODY, "", {"Content_Encoding": "gzip"}, 400, "the compressed body is damaged"),
         (BODY, "?user=me", {}, 400, "user: no such field among run, agent, ticket, version."),
+        (BODY, "?agent=" + "a" * 257, {}, 400, "agent: expected `str` of length <= 256."),
         (BODY, "?run=", {}, 400, "run: expected `str` of length >= 1."),
         (BODY + b" " * 4_000, "", {}, 413, "the body holds more than 4000 bytes"),
         (b"\n" * 20, "", {}, 413, "the request holds more than 20 lines"),

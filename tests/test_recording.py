@@ -78,8 +78,8 @@ def test_every_event_becomes_a_span_of_its_runs_own_trace() -> None:
     assert decision == Span(
         span_id="d",
         name="decision",
-        start_ns=NOON_NS + 2,
-        end_ns=NOON_NS + 2,
+        start_ns=NOON_NS,
+        end_ns=NOON_NS,
         parent_id="job",
         attributes={
             "session.id": "job",
@@ -96,8 +96,8 @@ def test_every_event_becomes_a_span_of_its_runs_own_trace() -> None:
     assert call == Span(
         span_id="c",
         name="search",
-        start_ns=NOON_NS + SECOND_NS + 3,
-        end_ns=NOON_NS + SECOND_NS + 3,
+        start_ns=NOON_NS + SECOND_NS,
+        end_ns=NOON_NS + SECOND_NS,
         parent_id="d",
         attributes={
             "session.id": "job",
@@ -110,8 +110,8 @@ def test_every_event_becomes_a_span_of_its_runs_own_trace() -> None:
     assert result == Span(
         span_id="r",
         name="tool result",
-        start_ns=NOON_NS + 2 * SECOND_NS + 4,
-        end_ns=NOON_NS + 2 * SECOND_NS + 4,
+        start_ns=NOON_NS + 2 * SECOND_NS,
+        end_ns=NOON_NS + 2 * SECOND_NS,
         parent_id="c",
         status=Status.ERROR,
         attributes={
@@ -143,6 +143,18 @@ def test_who_says_the_run_is_believed() -> None:
     ]
 
 
+def test_who_says_the_run_says_it_of_its_start_too() -> None:
+    start, decision = kept(Start("another", agent="coder"), decided(), run_id="job")
+    assert (start.span_id, start.trace_id) == ("job", decision.trace_id)
+
+
+def test_an_event_cannot_take_the_place_of_its_run() -> None:
+    found = [each for _, each in spans([(1, decided(span_id="job", parent_id="x"))], "job")]
+    assert [each.reason for each in found if isinstance(each, InputError)] == [
+        "span_id: 'job' is the run itself"
+    ]
+
+
 def test_parents_in_a_ring_name_no_run() -> None:
     lines: list[Line] = [called(0, "a", "b"), called(0, "b", "a"), called(0, "below", "a"), decided()]
     reason = "the parents of {} form a ring, so that no run is named"
@@ -164,6 +176,7 @@ def test_an_id_that_is_there_twice_is_kept_twice_and_a_copy_once() -> None:
     assert first == copy
     assert (other.span_id, other.attributes["forkmap.event.id"]) == (f"d~{other.span_id[2:]}", "d")
     assert len(other.span_id) == len("d~") + 8
+    assert kept(decided(), decided(goal="another"), decided(goal="another"))[1:] == [other, other]
     trace = read("job", [first, other])
     assert trace is not None
     assert [(each.kind, each.span_id) for each in trace.findings if each.kind is Kind.DUPLICATE_SPAN] == [
@@ -185,7 +198,9 @@ def test_an_id_that_is_there_twice_is_kept_twice_and_a_copy_once() -> None:
             "ts: lies outside 1970 to 2262",
         ),
         (Start("job", agent="coder"), "ts: missing, and no event of the run is here to date it"),
-        (Start(" ", NOON), "run_id: over 256 characters, blank or not printable"),
+        (decided(parent_id='"job"'), "run: in quotes, or with blanks around it"),
+        (Start("job ", NOON), "run: in quotes, or with blanks around it"),
+        (Start(" ", NOON), "run: over 256 characters, blank or not printable"),
     ],
 )
 def test_what_cannot_be_kept_says_why(line: Line, reason: str) -> None:
@@ -219,14 +234,14 @@ def test_a_result_completes_its_call() -> None:
     lines = (decided(), called(), ended(ok=False), called(3, "c2"), decided(4, "d2", "c2"))
     run = assemble("job", kept(*lines))
     assert [(step.signature, step.start_ns, step.end_ns, step.error) for step in run.steps] == [
-        ("tool:search", NOON_NS + SECOND_NS + 2, NOON_NS + 2 * SECOND_NS + 3, True),
-        ("tool:search", NOON_NS + 3 * SECOND_NS + 4, NOON_NS + 3 * SECOND_NS + 4, False),
+        ("tool:search", NOON_NS + SECOND_NS, NOON_NS + 2 * SECOND_NS, True),
+        ("tool:search", NOON_NS + 3 * SECOND_NS, NOON_NS + 3 * SECOND_NS, False),
     ]
 
 
 def test_of_two_results_the_first_counts() -> None:
     run = assemble("job", kept(decided(), called(), ended(2, "r1", ok=False), ended(3, "r2")))
-    assert [(step.end_ns, step.error) for step in run.steps] == [(NOON_NS + 2 * SECOND_NS + 3, True)]
+    assert [(step.end_ns, step.error) for step in run.steps] == [(NOON_NS + 2 * SECOND_NS, True)]
 
 
 def test_without_a_declaration_a_run_ended_as_its_last_result() -> None:
@@ -240,6 +255,19 @@ def test_lines_of_one_second_keep_their_order() -> None:
     assert [step.signature for step in assemble("job", kept(*calls)).steps] == [
         *("tool:b", "tool:c", "tool:a", "tool:d")
     ]
+
+
+def test_the_time_of_an_event_is_its_own_wherever_it_stands() -> None:
+    """A thousand lines of nanoseconds would make a call earlier than a decision sent before it."""
+    (first,) = spans([(5_000, decided())])
+    lines: list[Line] = [decided(0, "other", "job 2"), decided(), called(0), called(0, "c2")]
+    assert kept(*lines)[1] == first[1]
+    assert [span.start_ns - NOON_NS for span in kept(*lines)] == [0, 0, 1, 2]
+
+
+def test_an_id_of_another_run_does_not_make_an_event_one_of_it() -> None:
+    runs = [span.attributes["session.id"] for span in kept(decided(), decided(parent_id="job 2"))]
+    assert runs == ["job", "job 2"]
 
 
 def test_a_call_that_the_tracing_tells_of_too_counts_once() -> None:

@@ -22,6 +22,7 @@ from dashboard.documents.events import RefusedLine, Taken
 from dashboard.documents.problem import Problem
 from dashboard.service import Service
 from engine.decisions.outlining import Line
+from engine.decisions.recording import MAX_ID_CHARACTERS
 from engine.errors import TooLargeError
 from engine.ingest import of_run, said
 from engine.ingest.events import read
@@ -32,7 +33,7 @@ NAMED = 1_000
 """Refusals that are named, the first; the rest are counted."""
 MEDIA_TYPES = ("application/x-ndjson", "application/jsonl", "application/json")
 
-_Given = Annotated[str, Meta(min_length=1)]
+_Given = Annotated[str, Meta(min_length=1, max_length=MAX_ID_CHARACTERS)]
 
 
 class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

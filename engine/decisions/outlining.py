@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
@@ -58,11 +59,12 @@ def read_line(line: bytes) -> Line | None:
 
 
 class Place(NamedTuple):
-    """Where the first event of an id stands, a digest of it, and its time."""
+    """Where an event stands, a digest of it, its time, and how many of its run and time stand before it."""
 
     line: int
     digest: str
     time_ns: int
+    before: int = 0
 
 
 class Outline(NamedTuple):
@@ -71,9 +73,9 @@ class Outline(NamedTuple):
     Attributes
     ----------
     places : mapping of str to Place
-        By the id of an event.
+        By the id that an event is kept under; of copies the first.
     runs : mapping of str to str
-        The run of each event; "" where its parents form a ring, so that none is named.
+        The run of each event, by the same id; "" where its parents form a ring, so that none is named.
     starts : mapping of str to int
         When the earliest event of each run was, in nanoseconds.
     """
@@ -108,14 +110,17 @@ def outline(lines: Iterable[tuple[int, Line | BadLine]], run_id: str = "") -> Ou
                     parents.setdefault(rest.span_id, rest.parent_id)
             case Start():
                 continue
-            case _ if line.span_id not in places:
-                places[line.span_id] = Place(number, digest(line), time_ns(line.ts))
-                parents.setdefault(line.span_id, line.parent_id)
+            case _ if (span_id := kept_id(number, line, places)) not in places:
+                places[span_id] = Place(number, _digest(line), time_ns(line.ts))
+                parents.setdefault(span_id, line.parent_id)
     runs = dict.fromkeys(places, run_id) if run_id else _runs(parents)
     starts: dict[str, int] = {}
+    seen: Counter[tuple[str, int]] = Counter()
     for span_id, place in places.items():
         run = runs[span_id]
         starts[run] = min(place.time_ns, starts.get(run, place.time_ns))
+        places[span_id] = place._replace(before=seen[run, place.time_ns])
+        seen[run, place.time_ns] += 1
     return Outline(places, runs, starts)
 
 
@@ -131,7 +136,15 @@ def _runs(parents: Mapping[str, str]) -> dict[str, str]:
     return runs
 
 
-def digest(event: Event) -> str:
+def kept_id(number: int, event: Event, places: Mapping[str, Place]) -> str:
+    """The id that an event is kept under: its own, unless that is of another one before it."""
+    first = places.get(event.span_id)
+    if first is None or first.line == number or (told := _digest(event)) == first.digest:
+        return event.span_id
+    return f"{event.span_id}~{told}"
+
+
+def _digest(event: Event) -> str:
     """What tells an event from another of the same id."""
     return blake2b(msgspec.json.encode(event), digest_size=4).hexdigest()
 

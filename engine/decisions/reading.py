@@ -49,7 +49,7 @@ def read(run_id: str, spans: Iterable[Span], low_margin: float = LOW_MARGIN) -> 
     >>> [(choice.chosen, [call.tool for call in choice.calls]) for choice in trace.choices], trace.findings
     ([('edit', ['edit'])], ())
     """
-    placed = place(spans, conventions.read)
+    placed = place(_once(list(spans)), conventions.read)
     prefixes = {found: said for found in placed if (said := prefix(found.span.attributes)) is not None}
     if not prefixes:
         return None
@@ -57,6 +57,12 @@ def read(run_id: str, spans: Iterable[Span], low_margin: float = LOW_MARGIN) -> 
     events = [each.event for each in told if not isinstance(each.event, BadLine)]
     ended = {found.span.span_id: _ended(found) for found in placed if _is_call(found)}
     return assemble(run_id, events, _findings(told, low_margin), ended)
+
+
+def _once(spans: list[Span]) -> list[Span]:
+    """The spans without events where any other tells of a decision, or each would count twice."""
+    others = [span for span in spans if span.scope != DECISION_SCOPE]
+    return others if any(prefix(span.attributes) is not None for span in others) else spans
 
 
 class _Told(NamedTuple):
@@ -68,7 +74,10 @@ class _Told(NamedTuple):
 
 
 class _Hung(NamedTuple):
-    """When a span begins, never before what it hangs from, and the nearest decision above it."""
+    """When a span begins, never before a decision or call above it, and the nearest decision there.
+
+    Other spans begin as what they hang from: a run that is told of in pieces may begin in the last.
+    """
 
     start_ns: int
     decision: str | None
@@ -113,12 +122,12 @@ def _hung(placed: Sequence[Placed], prefixes: Mapping[Placed, str]) -> dict[Plac
     for found in sorted(placed, key=lambda found: found.depth):
         span = found.span
         parent = known.get((span.trace_id, span.parent_id or "")) if found.depth else None
-        if parent is None:
-            hung[found] = _Hung(span.start_ns, None)
-        else:
-            start_ns, decision = hung[parent]
-            nearest = parent.span.span_id if parent in prefixes else decision
-            hung[found] = _Hung(max(span.start_ns, start_ns), nearest)
+        start_ns, decision = hung[parent] if parent else (0, None)
+        if parent and parent in prefixes:
+            decision = parent.span.span_id
+        if found in prefixes or _is_call(found) or RESULT_OK_KEY in span.attributes:
+            start_ns = max(span.start_ns, start_ns)
+        hung[found] = _Hung(start_ns, decision)
     return hung
 
 

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import Any, assert_never
 
 import msgspec
+from msgspec.structs import replace
 
 from engine.conventions.table import (
     ARGUMENT_KEYS,
@@ -23,7 +24,8 @@ from engine.conventions.table import (
     TICKET_KEYS,
     VERSION_KEYS,
 )
-from engine.decisions.outlining import Line, Outline, Start, digest, outline, time_ns
+from engine.conventions.values import text
+from engine.decisions.outlining import Line, Outline, Start, kept_id, outline, time_ns
 from engine.decisions.schema import BadLine, Decision, Event, ToolCall, ToolResult
 from engine.errors import InputError
 from engine.paths import identifier
@@ -40,9 +42,9 @@ _MAX_TIME_NS = 2**63 - 1
 def span(number: int, line: Line | BadLine, known: Outline) -> Span:
     """The span that a line becomes.
 
-    Its time is the event's and one nanosecond for every line, so that lines of one second keep
-    their order. An event whose id another had before is kept beside that under an id of its own; a
-    copy becomes the same span again.
+    Its time is the event's and one nanosecond for every event of the run and the same time before
+    it, so that lines of one second keep their order. An event whose id another had before is kept
+    beside that under an id of its own; a copy becomes the same span again.
 
     Parameters
     ----------
@@ -68,19 +70,20 @@ def span(number: int, line: Line | BadLine, known: Outline) -> Span:
         raise InputError(line.detail)
     if isinstance(line, Start):
         return _root(line, known)
-    run_id = known.runs[line.span_id]
+    span_id = kept_id(number, line, known.places)
+    run_id = known.runs[span_id]
     if not run_id:
         raise InputError(f"the parents of {line.span_id!r} form a ring, so that no run is named")
-    _check_ids(span_id=line.span_id, parent_id=line.parent_id, run=run_id)
-    first = known.places[line.span_id]
-    told_apart_by = first.digest if first.line == number else digest(line)
-    again = told_apart_by != first.digest
-    start_ns = _checked(time_ns(line.ts)) + (number if again else first.line)
+    _check_ids(span_id=line.span_id, parent_id=line.parent_id)
+    _check_run(run_id)
+    if line.span_id == run_id:
+        raise InputError(f"span_id: {run_id!r} is the run itself")
+    start_ns = _checked(time_ns(line.ts)) + known.places[span_id].before
     name, status, told = _told(line)
-    original = {EVENT_ID_KEY: line.span_id} if again else {}
+    original = {EVENT_ID_KEY: line.span_id} if span_id != line.span_id else {}
     return Span(
         trace_id=trace_id(run_id),
-        span_id=f"{line.span_id}~{told_apart_by}" if again else line.span_id,
+        span_id=span_id,
         name=name,
         start_ns=start_ns,
         end_ns=start_ns,
@@ -93,7 +96,7 @@ def span(number: int, line: Line | BadLine, known: Outline) -> Span:
 
 def _root(start: Start, known: Outline) -> Span:
     """The span that a run's events hang from."""
-    _check_ids(run_id=start.run_id)
+    _check_run(start.run_id)
     start_ns = known.starts.get(start.run_id) if start.ts is None else time_ns(start.ts)
     if start_ns is None:
         raise InputError("ts: missing, and no event of the run is here to date it")
@@ -149,9 +152,15 @@ def _checked(at_ns: int) -> int:
 
 
 def _check_ids(**ids: str) -> None:
-    for name, text in ids.items():
-        if len(text) > MAX_ID_CHARACTERS or not text.isprintable() or text.isspace():
+    for name, each in ids.items():
+        if len(each) > MAX_ID_CHARACTERS or not each.isprintable() or each.isspace():
             raise InputError(f"{name}: over {MAX_ID_CHARACTERS} characters, blank or not printable")
+
+
+def _check_run(run_id: str) -> None:
+    _check_ids(run=run_id)
+    if text(run_id) != run_id:
+        raise InputError("run: in quotes, or with blanks around it")
 
 
 def spans(
@@ -163,15 +172,20 @@ def spans(
     >>> at = datetime(2026, 1, 1, tzinfo=UTC)
     >>> call = ToolCall("c", "run_91", at, "search", msgspec.Raw(b"{}"))
     >>> [(number, found.name, found.start_ns) for number, found in spans([(7, call)])]
-    [(7, 'search', 1767225600000000007)]
+    [(7, 'search', 1767225600000000000)]
     """
-    numbered = list(lines)
+    numbered = [(number, _of_run(line, run_id)) for number, line in lines]
     known = outline(numbered, run_id)
     for number, line in numbered:
         try:
             yield number, span(number, line, known)
         except InputError as error:
             yield number, error
+
+
+def _of_run(line: Line | BadLine, run_id: str) -> Line | BadLine:
+    """A start as the run's that all is said to be of."""
+    return replace(line, run_id=run_id) if run_id and isinstance(line, Start) else line
 
 
 def trace_id(run_id: str) -> str:
