@@ -51,6 +51,7 @@ bench: $(VENV)/develop.stamp $(PEERS)/peers.stamp $(SERVERS)/servers.stamp
 	$(BIN)/python -m benchmarks.builds
 	$(BIN)/python -m benchmarks.audit
 	$(BIN)/python -m benchmarks.diff
+	$(BIN)/python -m benchmarks.redaction
 
 wheel: $(VENV)/develop.stamp
 	$(BIN)/python -m build --wheel .

@@ -122,7 +122,9 @@ class Redactor:
         rules = self._of(tenant)
         if rules.mode is Mode.KEEP and rules.sampling is None:
             return spans
-        return [_redacted(span, rules) for span in spans]
+        return [
+            _redacted(span, rules) if span.events or fields(span.attributes).known else span for span in spans
+        ]
 
     def _of(self, tenant: str) -> _Prepared:
         with self._lock:
@@ -141,8 +143,6 @@ class Redactor:
 
 def _redacted(span: Span, rules: _Prepared) -> Span:
     found = fields(span.attributes)
-    if not (found.known or span.events):
-        return span
     of_events = [fields(event.attributes) for event in span.events]
     is_decision = found.are_decided or (found.are_unsure and _is_called_decision(span))
     is_unsure = found.are_unsure or any(each.are_unsure for each in of_events)
