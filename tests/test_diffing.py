@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from dashboard.cli import main
 from engine.store.sqlite import open_store
+from tests.decided import READ, SEARCH, spans_of
 from tests.samples import SHARED
 
 TAU = SHARED / "data" / "tau-bench" / "gpt-4o-airline.json"
@@ -199,6 +201,18 @@ def test_equal_as_far_as_they_could_be_read_is_not_equal(capsys: pytest.CaptureF
     code, out, err = told(capsys, path, "cut.jsonl")
     assert (code, out.splitlines()[0]) == (2, "Identical")
     assert err.startswith("cut.jsonl:5: ")
+    assert out.count("incomplete: cannot tell") == 5
+
+
+def test_a_decision_of_the_store_that_cannot_be_read_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    store = open_store(Path("s.sqlite"), create=True)
+    picks = list(spans_of("r1", [SEARCH, READ]))
+    picks[3] = structs.replace(picks[3], attributes=picks[3].attributes | {"forkmap.decision.goal": 7})
+    store.append("default", picks)
+    store.close()
+    code, out, err = told(capsys, "r1", "r1", "--store", "s.sqlite")
+    assert (code, out.splitlines()[0]) == (2, "Identical")
+    assert err == "r1:3: goal: expected `str`, got `int`\n" * 2
 
 
 def test_a_run_of_a_file_of_several_is_named_behind_a_hash(capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,6 +244,7 @@ def test_a_run_of_a_file_of_several_is_named_behind_a_hash(capsys: pytest.Captur
             "none.jsonl: there is no run in it; line 1: options: expected `array`, got `int`",
         ),
         (["a.jsonl", "run_7", "--store", "s.sqlite"], "No run 'run_7' is in the store."),
+        (["a.jsonl", "r" * 300, "--store", "s.sqlite"], f"No run '{'r' * 300}' is in the store."),
     ],
 )
 def test_what_cannot_be_read_is_told_in_a_sentence(

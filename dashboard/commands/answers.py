@@ -200,7 +200,7 @@ def _side(asked: Namespace, text: str) -> tuple[Side, list[Refusal]]:
         raise ForkmapError(f"{text!r} is no file, and the store {asked.store} does not exist either")
     with _store(asked) as store:
         run_id = _run_id(store, asked.tenant, text, _now_ns(asked, store))
-        return side(store.run(asked.tenant, run_id), store.spans(asked.tenant, run_id)), []
+        return comparing.with_losses(side(store.run(asked.tenant, run_id), store.spans(asked.tenant, run_id)))
 
 
 def _run_id(store: Store, tenant: str, text: str, now_ns: int) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
+from os.path import isfile
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import structs
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -14,9 +17,11 @@ from dashboard.commands.terminal import shown
 from dashboard.components import words
 from engine.decisions import wording
 from engine.decisions.diff import Diff
+from engine.decisions.incident import unread
 from engine.decisions.menus import side_by_side
 from engine.decisions.schema import Option
 from engine.decisions.sides import Side, lanes, side
+from engine.decisions.trace import Finding, Kind
 from engine.errors import UnknownRunError
 from engine.ingest import Refusal, read_file
 from engine.runs import assemble, run_key
@@ -42,7 +47,7 @@ def place(text: str) -> tuple[Path, str] | None:
     """
     cuts = [len(text), *(at for at, letter in enumerate(text) if letter == "#")]
     named = ((Path(text[:cut]), text[cut + 1 :]) for cut in cuts)
-    return next((found for found in named if found[0].is_file()), None)
+    return next((found for found in named if isfile(found[0])), None)
 
 
 def read_run(file: Path, run_id: str) -> tuple[Side, list[Refusal]]:
@@ -76,7 +81,17 @@ def read_run(file: Path, run_id: str) -> tuple[Side, list[Refusal]]:
     found = next(iter(runs)) if not run_id and len(runs) == 1 else run_id
     if found not in runs:
         raise UnknownRunError(f"{file}: {_known(list(runs), run_id)}")
-    return side(assemble(found, runs[found]), runs[found]), refusals
+    return with_losses(side(assemble(found, runs[found]), runs[found]), refusals)
+
+
+def with_losses(found: Side, refusals: Sequence[Refusal] = ()) -> tuple[Side, list[Refusal]]:
+    """A run whose trace knows of lines that could not be read, and those with what is wrong in its trace."""
+    if found.trace is None:
+        return found, list(refusals)
+    told = [Refusal(found.name, each.line, each.detail) for each in unread(found.trace)]
+    lost = (Finding(each.line, Kind.BAD_RECORD, each.reason) for each in refusals)
+    trace = structs.replace(found.trace, findings=(*found.trace.findings, *lost))
+    return structs.replace(found, trace=trace), [*refusals, *told]
 
 
 def _known(run_ids: list[str], asked: str) -> str:

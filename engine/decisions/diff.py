@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from engine.decisions.aligning import Row, align, common_prefix
 from engine.decisions.arguments import ArgumentLine, Mismatch, first_mismatch
-from engine.decisions.incident import Answers, answer, is_broken
+from engine.decisions.incident import Answers, answer, unread
 from engine.decisions.menus import LOW_MARGIN, is_low, only_in, ranks_differ
 from engine.decisions.trace import Choice, Trace
 
@@ -138,7 +138,7 @@ def compare(a: Trace, b: Trace, low_margin: float = LOW_MARGIN) -> Diff:
     """
     chosen_a, chosen_b = [each.chosen for each in a.choices], [each.chosen for each in b.choices]
     rows, fork = align(chosen_a, chosen_b), _fork(chosen_a, chosen_b)
-    forked = None if is_broken(a) or is_broken(b) else fork is not None
+    forked = None if unread(a) or unread(b) else fork is not None
     diff = Diff(
         by="decisions",
         diagnosis=Diagnosis.IDENTICAL,

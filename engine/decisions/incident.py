@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from engine.decisions.menus import is_low
-from engine.decisions.trace import Choice, Kind, Trace
+from engine.decisions.trace import Choice, Finding, Kind, Trace
 
 
 class Answers(msgspec.Struct, frozen=True):
@@ -38,9 +38,9 @@ class Answers(msgspec.Struct, frozen=True):
     low: tuple[int, ...] = ()
 
 
-def is_broken(trace: Trace) -> bool:
-    """Whether events of it could not be read."""
-    return any(finding.kind in (Kind.BAD_JSON, Kind.BAD_RECORD) for finding in trace.findings)
+def unread(trace: Trace) -> list[Finding]:
+    """What tells that events of it could not be read."""
+    return [finding for finding in trace.findings if finding.kind in (Kind.BAD_JSON, Kind.BAD_RECORD)]
 
 
 def answer(trace: Trace, same_fork: bool | None, low_margin: float) -> Answers:
@@ -53,7 +53,7 @@ def answer(trace: Trace, same_fork: bool | None, low_margin: float) -> Answers:
     low_margin : float
         A margin under it, and not under 0, is too small.
     """
-    whole = bool(trace.choices) and not is_broken(trace)
+    whole = bool(trace.choices) and not unread(trace)
     uncited = [*trace.loose, *(call for choice in trace.choices for call in choice.calls[1:])]
     mismatched = _places(trace, lambda choice: bool(choice.calls) and choice.calls[0].tool != choice.chosen)
     low = _places(trace, lambda choice: is_low(choice.lead, low_margin))
