@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
@@ -29,7 +30,7 @@ from engine.ingest import read_file
 from engine.ingest.events import read as read_events
 from engine.ingest.limits import LIMITS, Limits
 from engine.keys import Role, mint
-from engine.runs import ALL_TIME, Cohort, Outcome
+from engine.runs import ALL_TIME, Cohort, Outcome, ReadingSettings, RunKey
 from engine.selections import ByRun
 from engine.spans import Span
 from engine.store import Appended, Store
@@ -415,6 +416,17 @@ def test_a_whole_run_sent_after_its_pieces_changes_nothing(store: Store) -> None
         post(client, jsonl(event), "?run=run-7")
     again = post(client, b'{"type": "note"}\n' + BODY).json
     assert again == {"accepted": 0, "unchanged": 8, "refused": 0, "refusals": [], "runs": ["run-7"]}
+
+
+@pytest.mark.parametrize("by", ["session", "trace"])
+@pytest.mark.parametrize("name", ["run-7", "é" * 200])
+def test_the_runs_that_an_answer_names_are_known(tmp_path: Path, by: RunKey, name: str) -> None:
+    path = tmp_path / "forkmap.sqlite"
+    with closing(open_store(path, create=True, reading_settings=ReadingSettings(by))) as store:
+        answer = post(client_of(store), BODY, f"?run={name}").json
+        assert answer is not None
+        (run_id,) = answer["runs"]
+        assert store.run(T, run_id).run_id == run_id
 
 
 @pytest.mark.parametrize("media_type", MEDIA_TYPES)

@@ -26,6 +26,7 @@ from engine.decisions.recording import MAX_ID_CHARACTERS
 from engine.errors import TooLargeError
 from engine.ingest import of_run, said
 from engine.ingest.events import read
+from engine.runs import run_key
 
 AT_ONCE = 4
 """Requests of events taken at once; more are sent back for a while, so that pages find a thread."""
@@ -99,4 +100,6 @@ def take(service: Service, asked: Sent) -> Taken:
     refused = len(events.refusals)
     done = keep(service.store, service.tenant, spans, refused, service.meter)
     named = [RefusedLine(line, reason) for line, reason in events.refusals[:NAMED]]
-    return Taken(done.new + done.changed, done.unchanged, refused, named, events.runs)
+    by = service.store.reading_settings.run_key
+    runs = [run_key([span], by) for span in {span.trace_id: span for span in events.spans}.values()]
+    return Taken(done.new + done.changed, done.unchanged, refused, named, runs)

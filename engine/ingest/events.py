@@ -30,13 +30,10 @@ class Events(NamedTuple):
     ----------
     refusals : list of (int, str)
         Lines that were refused, and why.
-    runs : list of str
-        The runs that the spans belong to.
     """
 
     spans: list[Span]
     refusals: list[tuple[int, str]]
-    runs: list[str]
 
 
 def read(body: bytes, run_id: str = "", limits: Limits = LIMITS) -> Events:
@@ -58,7 +55,7 @@ def read(body: bytes, run_id: str = "", limits: Limits = LIMITS) -> Events:
     Examples
     --------
     >>> read(b'{"type": "note"}\\n{"type": "run"}')
-    Events(spans=[], refusals=[(2, 'run_id: missing')], runs=[])
+    Events(spans=[], refusals=[(2, 'run_id: missing')])
     """
     if body.count(b"\n") >= limits.max_spans:
         raise TooLargeError(f"the request holds more than {limits.max_spans} lines")
@@ -68,8 +65,7 @@ def read(body: bytes, run_id: str = "", limits: Limits = LIMITS) -> Events:
     found = list(recording.spans(((number, line) for number, line in lines if line is not None), run_id))
     spans = [each for _, each in found if isinstance(each, Span)]
     refusals = [(number, each.reason) for number, each in found if isinstance(each, InputError)]
-    runs = dict.fromkeys(span.attributes[recording.RUN_KEY] for span in spans)
-    return Events(spans, refusals, list(runs))
+    return Events(spans, refusals)
 
 
 def _line(text: bytes | InputError) -> Line | BadLine | None:
