@@ -351,6 +351,19 @@ def test_a_bad_line_is_refused_and_what_hangs_from_it_is_kept(store: Store, tmp_
     assert [span.span_id for span in store.spans(T, "run-7")] == ["c1", "r1", "d2", "c2", "d3", "c3"]
 
 
+def test_a_line_that_is_written_while_its_file_is_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "growing.jsonl"
+    path.write_bytes(jsonl(*EVENTS[:2]))
+    found = read_file(path)
+    kept = [next(found)]
+    with path.open("ab") as file:
+        file.write(jsonl(EVENTS[2]))
+    kept += found
+    assert [getattr(each, "span_id", getattr(each, "reason", "")) for each in kept] == [
+        *("d1", "c1", "it was written while the file was read: import the file again")
+    ]
+
+
 def test_a_line_of_no_known_type_is_refused_where_no_event_is(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "spans.jsonl"
     path.write_bytes(

@@ -71,6 +71,8 @@ def span(number: int, line: Line | BadLine, known: Outline) -> Span:
     if isinstance(line, Start):
         return _root(line, known)
     span_id = kept_id(number, line, known.places)
+    if (place := known.places.get(span_id)) is None:
+        raise InputError("it was written while the file was read: import the file again")
     run_id = known.runs[span_id]
     if not run_id:
         raise InputError(f"the parents of {line.span_id!r} form a ring, so that no run is named")
@@ -78,7 +80,7 @@ def span(number: int, line: Line | BadLine, known: Outline) -> Span:
     _check_run(run_id)
     if line.span_id == run_id:
         raise InputError(f"span_id: {run_id!r} is the run itself")
-    start_ns = _checked(time_ns(line.ts)) + known.places[span_id].before
+    start_ns = _checked(time_ns(line.ts)) + place.before
     name, status, told = _told(line)
     original = {EVENT_ID_KEY: line.span_id} if span_id != line.span_id else {}
     return Span(
