@@ -87,6 +87,12 @@ def test_nothing_in_a_name_is_read_as_markup() -> None:
     assert "| A: `*a*` |  | B: `b\ufffdc` |" in text
 
 
+def test_names_with_underscores_and_entities_stand_in_sentences_as_they_are() -> None:
+    a, b = Side("a", ("__init__ read_file",)), Side("b", ("&lt;b&gt; _x",))
+    text = markdown(compare_sides(a, b), a, b)
+    assert r"A took \_\_init\_\_ read_file and B took \&lt;b\&gt; \_x" in text
+
+
 def test_of_a_long_comparison_the_rest_is_counted() -> None:
     a, b = Side("a", tuple("xy" * 100)), Side("b", tuple("yz" * 100))
     lines = markdown(compare_sides(a, b), a, b).splitlines()

@@ -13,7 +13,7 @@ from engine.decisions.sides import Side, lanes
 from engine.decisions.trace import Choice
 
 _TICKS = re.compile("`+")
-_MARKUP = re.compile(r"[\\`*<\[|~]")
+_MARKUP = re.compile(r"[\\`*<\[|~&]|(?<![^\W_])_|_(?![^\W_])")
 _ROWS = 60
 """Rows of the sequences; the rest is counted."""
 
@@ -21,7 +21,7 @@ _ROWS = 60
 def markdown(diff: Diff, a: Side, b: Side) -> str:
     """The diagnosis, the sequences around what differs, the options at the fork, and the four answers.
 
-    Names are set as code, so that nothing in them is read as markup.
+    Names are set as code, and escaped in sentences, so that nothing in them is read as markup.
 
     Examples
     --------
