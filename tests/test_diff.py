@@ -221,6 +221,14 @@ def test_arguments_that_differ_before_the_fork_are_named_as_a_possible_cause() -
     )
 
 
+def test_what_could_not_be_read_leaves_open_where_two_traces_differ() -> None:
+    torn = msgspec.structs.replace(trace(READ), findings=(Finding(1, Kind.BAD_RECORD, "chosen: missing"),))
+    assert wording.look_first(compare(torn, trace(EDIT))) == (
+        f"{wording.look_first(compare(trace(READ), trace(EDIT)))} "
+        "Part of a trace could not be read, so the runs may really differ elsewhere."
+    )
+
+
 def test_without_recorded_options_the_kind_cannot_be_told() -> None:
     found = compare(trace(choice("read", {})), trace(EDIT))
     assert found.diagnosis is Diagnosis.UNRECORDED
@@ -259,6 +267,21 @@ def test_of_long_equal_stretches_only_what_has_other_menus_or_ranks_is_shown() -
     equal = [(f"{place} read", "=", f"{place} read") for place in range(7, 14)]
     folded = ("6 equal", "=", "6 equal")
     assert list(lanes(compare_sides(a, b), a, b)) == [folded, *equal, folded]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [call("read", q="dates"), msgspec.structs.replace(call("read"), ok=False)],
+    ids=["other arguments", "another end"],
+)
+def test_equal_rows_whose_calls_differ_are_shown(other: Call) -> None:
+    at = msgspec.structs.replace(READ, calls=(other,))
+    a, b = (Side("r", (), trace(*[READ] * 9, each, *[READ] * 9)) for each in (READ, at))
+    assert [row[0] for row in lanes(compare_sides(a, b), a, b)] == [
+        "6 equal",
+        *(f"{place} read" for place in range(7, 14)),
+        "6 equal",
+    ]
 
 
 class TestAnswers:

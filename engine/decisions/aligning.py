@@ -65,13 +65,13 @@ def align(a: Sequence[str], b: Sequence[str]) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def folded(rows: Sequence[Row], marked: Container[int] = (), around: int = 3) -> Iterator[Row | int]:
+def folded(rows: Sequence[Row], marked: Container[int | None] = (), around: int = 3) -> Iterator[Row | int]:
     """The rows that differ or are marked, with equal ones around; of longer stretches how many are left out.
 
     Parameters
     ----------
     marked : container of int
-        Places of A whose rows are shown although they are equal.
+        Places of A whose rows are shown although they are equal; None is no place.
 
     Examples
     --------

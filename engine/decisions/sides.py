@@ -64,7 +64,9 @@ def lanes(diff: Diff, a: Side, b: Side, named: Callable[[str], str] = str) -> It
     [('1 tool:read', '=', '1 tool:read'), ('2 tool:edit', '-', '')]
     """
     ours, theirs = a.sequence(diff), b.sequence(diff)
-    for row in folded(diff.rows, {each.a for each in diff.changes}):
+    called = diff.mismatch.a if diff.mismatch else None
+    behind = {each.a for each in diff.changes} | {called, diff.returned}
+    for row in folded(diff.rows, behind):
         if isinstance(row, int):
             yield f"{row:,} equal", "=", f"{row:,} equal"
         else:
