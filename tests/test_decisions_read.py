@@ -75,6 +75,9 @@ SHAPES: dict[str, dict[str, Any]] = {
             for key, value in FLAT.items()
         },
     },
+    "JSON text of other names": {
+        "options": json.dumps([MENU[0], {"name": "edit", "score": 0.3, "cost": {"usd": 1}}])
+    },
     "the names of OpenInference": {
         "options": [
             {"tool.name": option["tool"], **{k: v for k, v in option.items() if k != "tool"}}
@@ -100,8 +103,9 @@ def test_a_decision_and_its_call(shape: str, prefix: str, more: dict[str, Any]) 
     assert trace_of(span(2, 1, 1, call), decision, agent) == WHOLE
 
 
-def test_names_of_tools_make_a_menu_without_scores() -> None:
-    trace = trace_of(span(1, 0, None, decided(options=["search", "edit"], margin=None)), span(2, 1, 1, TOOL))
+@pytest.mark.parametrize("options", [["search", "edit"], '["search", "edit"]'])
+def test_names_of_tools_make_a_menu_without_scores(options: Any) -> None:
+    trace = trace_of(span(1, 0, None, decided(options=options, margin=None)), span(2, 1, 1, TOOL))
     assert trace.choices[0].options == (Option("search"), Option("edit"))
     assert trace.findings == ()
 

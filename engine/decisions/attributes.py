@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -23,6 +23,8 @@ from engine.decisions.schema import BadLine, Decision, Rest, parse
 Attributes: TypeAlias = Mapping[str, Any]
 FIELDS = ("goal", "options", "chosen", "policy", "margin")
 _MAX_DIGITS = 9
+_decode_option = msgspec.json.Decoder(dict[str, Raw]).decode
+_decode_options = msgspec.json.Decoder(list[dict[str, Raw] | str]).decode
 
 
 def prefix(attributes: Attributes) -> str | None:
@@ -80,7 +82,7 @@ def _options(attributes: Attributes, key: str) -> Any:
     if value is None:
         return _flattened(attributes, key + ".")
     if isinstance(value, str):
-        return _json(value)
+        value = _json(value, _decode_options)
     if isinstance(value, list | tuple):
         return [_option(each) for each in value]
     return value
@@ -89,7 +91,8 @@ def _options(attributes: Attributes, key: str) -> Any:
 def _option(value: Any) -> Any:
     """An option: an object, the JSON text of one, or no more than the name of a tool."""
     if isinstance(value, str):
-        return _json(value) if value.lstrip().startswith("{") else {"tool": value}
+        is_object = value.lstrip().startswith("{")
+        return _option(_json(value, _decode_option)) if is_object else {"tool": value}
     if not isinstance(value, Mapping):
         return value
     found = {
@@ -109,8 +112,8 @@ def _flattened(attributes: Attributes, before: str) -> Any:
     return [_option(options[place]) for place in sorted(options)] or None
 
 
-def _json(value: str) -> Raw:
-    """JSON as it was written.
+def _json(value: str, decode: Callable[[str], Any]) -> Any:
+    """What JSON holds, as it was written if that is of another shape.
 
     Raises
     ------
@@ -118,7 +121,10 @@ def _json(value: str) -> Raw:
         It is none.
     """
     try:
-        return msgspec.json.decode(value, type=Raw)
+        try:
+            return decode(value)
+        except msgspec.ValidationError:
+            return msgspec.json.decode(value, type=Raw)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
