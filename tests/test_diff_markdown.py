@@ -98,3 +98,10 @@ def test_of_a_long_comparison_the_rest_is_counted() -> None:
     lines = markdown(compare_sides(a, b), a, b).splitlines()
     rows = len(compare_sides(a, b).rows)
     assert lines[65:67] == ["| 59 `x` | ≠ | 60 `z` |", f"| {rows - 60} more |  |  |"]
+
+
+def test_of_many_menus_and_arguments_the_rest_is_counted() -> None:
+    menus = {"read": 0.75}, {"read": 0.75, "edit": 0.5}
+    a, b = (side("r", *[("read", menu, [place] * 100)] * 70) for place, menu in enumerate(menus))
+    lines = markdown(compare_sides(a, b), a, b).splitlines()
+    assert ("- 10 more" in lines, lines.count("| 40 more |  |  |")) == (True, 1)

@@ -120,6 +120,16 @@ def test_arguments_of_two_tools_are_not_held_against_each_other(capsys: pytest.C
     assert "arguments" not in out
 
 
+def test_of_many_arguments_the_rest_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = (decided(1, "read_file", READ_EDIT, lines=[number] * 300) for number in (1, 2))
+    _, out, _ = told(capsys, write("a.jsonl", a), write("b.jsonl", b))
+    assert ("lines[199]" in out, "lines[200]" in out, "100 more, see --format json" in out) == (
+        True,
+        False,
+        True,
+    )
+
+
 def test_a_threshold_that_is_asked_for_counts(capsys: pytest.CaptureFixture[str]) -> None:
     paths = write("a.jsonl", A), write("b.jsonl", B)
     _, out, _ = told(capsys, *paths, "--format", "json", "--low-margin", "0.03")

@@ -29,6 +29,8 @@ from engine.spans import Span
 
 LISTED = 10
 """Runs of a file that are named."""
+ARGUMENTS = 200
+"""Places in the arguments that are shown; as JSON all of them are."""
 
 
 class Compared(NamedTuple):
@@ -152,8 +154,10 @@ def _arguments(diff: Diff) -> list[RenderableType]:
     if diff.mismatch is None or diff.mismatch.tool_a != diff.mismatch.tool_b:
         return []
     table = _table("arguments of the first call that differs", "A", "B")
-    for line in diff.mismatch.lines:
+    for line in diff.mismatch.lines[:ARGUMENTS]:
         table.add_row(*map(shown, (line.path or "all", wording.argument(line.a), wording.argument(line.b))))
+    if (more := len(diff.mismatch.lines) - ARGUMENTS) > 0:
+        table.add_row(f"{more:,} more, see --format json", "", "")
     return [table]
 
 

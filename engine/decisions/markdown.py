@@ -15,7 +15,7 @@ from engine.decisions.trace import Choice
 _TICKS = re.compile("`+")
 _MARKUP = re.compile(r"[\\`*<\[|~&]|(?<![^\W_])_|_(?![^\W_])")
 _ROWS = 60
-"""Rows of the sequences; the rest is counted."""
+"""Rows of a table or a list; the rest is counted."""
 
 
 def markdown(diff: Diff, a: Side, b: Side) -> str:
@@ -37,7 +37,7 @@ def markdown(diff: Diff, a: Side, b: Side) -> str:
         [_escaped(wording.look_first(diff))],
         _sequences(diff, a, b),
         _options(diff, a, b),
-        [f"- {_escaped(wording.change(each))}" for each in diff.changes[:_ROWS]],
+        _cut([f"- {_escaped(wording.change(each))}" for each in diff.changes], "- {} more"),
         _arguments(diff),
         _table(("Incident", "A", "B"), wording.answers(diff)),
     ]
@@ -45,9 +45,7 @@ def markdown(diff: Diff, a: Side, b: Side) -> str:
 
 
 def _sequences(diff: Diff, a: Side, b: Side) -> list[str]:
-    rows = list(lanes(diff, a, b, _code))
-    more = [(f"{len(rows) - _ROWS:,} more", "", "")] if len(rows) > _ROWS else []
-    return _table((f"A: {_code(a.name)}", "", f"B: {_code(b.name)}"), [*rows[:_ROWS], *more])
+    return _table((f"A: {_code(a.name)}", "", f"B: {_code(b.name)}"), lanes(diff, a, b, _code))
 
 
 def _options(diff: Diff, a: Side, b: Side) -> list[str]:
@@ -71,17 +69,20 @@ def _offered(option: Option | None, choice: Choice) -> str:
 def _arguments(diff: Diff) -> list[str]:
     if diff.mismatch is None or diff.mismatch.tool_a != diff.mismatch.tool_b:
         return []
-    lines = diff.mismatch.lines[:_ROWS]
-    rows = [
+    rows = (
         (_code(each.path or "all"), *(_code(wording.argument(at)) for at in (each.a, each.b)))
-        for each in lines
-    ]
+        for each in diff.mismatch.lines
+    )
     return _table(("Arguments of the first call that differs", "A", "B"), rows)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *rows]
-    return [f"| {' | '.join(line)} |" for line in lines]
+    lines = [f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows)]
+    return [*lines[:2], *_cut(lines[2:], "| {} more |  |  |")]
+
+
+def _cut(lines: list[str], more: str) -> list[str]:
+    return lines if len(lines) <= _ROWS else [*lines[:_ROWS], more.format(f"{len(lines) - _ROWS:,}")]
 
 
 def _code(text: str) -> str:
