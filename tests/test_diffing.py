@@ -12,8 +12,11 @@ import pytest
 from msgspec import structs
 
 from dashboard.cli import main
+from dashboard.documents import rfc3339
+from engine.runs import SECOND_NS
 from engine.store.sqlite import open_store
-from tests.decided import READ, SEARCH, spans_of
+from tests.decided import HOUR_NS, READ, SEARCH, spans_of
+from tests.memory_store import NOW_NS
 from tests.samples import SHARED
 
 TAU = SHARED / "data" / "tau-bench" / "gpt-4o-airline.json"
@@ -299,6 +302,17 @@ def test_a_run_of_the_store_is_named_by_its_id(capsys: pytest.CaptureFixture[str
     assert (code, out.splitlines()[0]) == (0, "Identical")
     code, out, _ = told(capsys, "run_91", paths[1], "--store", "s.sqlite")
     assert (code, out.splitlines()[:3]) == (1, REPORT.splitlines()[:3])
+
+
+def test_a_run_that_is_still_going_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    store = open_store(Path("s.sqlite"), create=True)
+    store.append("default", list(spans_of("r1", [SEARCH])) + list(spans_of("r2", [SEARCH, READ])))
+    store.close()
+    soon = rfc3339(NOW_NS - HOUR_NS + 60 * SECOND_NS)
+    code, out, err = told(capsys, "r1", "r2", "--store", "s.sqlite", "--now", soon)
+    assert (code, out.splitlines()[0]) == (1, "One run ended")
+    going = [f"forkmap: run {name} is still going: what is there by now is compared" for name in ("r1", "r2")]
+    assert err.splitlines() == going
 
 
 @pytest.mark.skipif(not TAU.is_file(), reason=f"no recorded runs in {TAU}")

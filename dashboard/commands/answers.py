@@ -45,7 +45,7 @@ from engine.keys import Role
 from engine.maps import BehaviourMap
 from engine.paths import identifier
 from engine.queries import Bounds
-from engine.runs import ALL_TIME, Cohort, Window
+from engine.runs import ALL_TIME, Cohort, Window, is_live
 from engine.store import Store
 from engine.store.doctoring import examine
 from engine.store.opening import PATIENCE_S, log_bytes
@@ -199,8 +199,11 @@ def _side(asked: Namespace, text: str) -> tuple[Side, list[Refusal]]:
     if not asked.store.exists():
         raise ForkmapError(f"{text!r} is no file, and the store {asked.store} does not exist either")
     with _store(asked) as store:
-        run_id = _run_id(store, asked.tenant, text, _now_ns(asked, store))
-        return comparing.with_losses(side(store.run(asked.tenant, run_id), store.spans(asked.tenant, run_id)))
+        now_ns = _now_ns(asked, store)
+        run = store.run(asked.tenant, _run_id(store, asked.tenant, text, now_ns))
+        if is_live(run.source, run.last_ns, now_ns):
+            _tell([plain(f"forkmap: run {run.run_id} is still going: what is there by now is compared")])
+        return comparing.with_losses(side(run, store.spans(asked.tenant, run.run_id)))
 
 
 def _run_id(store: Store, tenant: str, text: str, now_ns: int) -> str:
