@@ -45,8 +45,9 @@ class Side(msgspec.Struct, frozen=True):
 
     def choice(self, diff: Diff, place: int | None) -> Choice | None:
         """The decision at a place of a comparison; None beside a gap, and of a step."""
-        is_there = diff.by == "decisions" and place is not None and place < len(self.choices)
-        return self.choices[place] if is_there and place is not None else None
+        if diff.by == "steps" or place is None or place >= len(self.choices):
+            return None
+        return self.choices[place]
 
 
 def side(run: Run, spans: Iterable[Span]) -> Side:
