@@ -222,7 +222,7 @@ def test_arguments_that_differ_before_the_fork_are_named_as_a_possible_cause() -
 
 
 def test_what_could_not_be_read_leaves_open_where_two_traces_differ() -> None:
-    torn = msgspec.structs.replace(trace(READ), findings=(Finding(1, Kind.BAD_RECORD, "chosen: missing"),))
+    torn = trace(READ, findings=(Finding(1, Kind.BAD_RECORD, "chosen: missing"),))
     assert wording.look_first(compare(torn, trace(EDIT))) == (
         f"{wording.look_first(compare(trace(READ), trace(EDIT)))} "
         "Part of a trace could not be read, so the runs may really differ elsewhere."

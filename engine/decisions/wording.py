@@ -26,6 +26,8 @@ NAMES = {
 
 INCOMPLETE = "incomplete: cannot tell"
 
+_UNREAD = "Part of a trace could not be read, so the runs may really differ elsewhere."
+
 _LISTED = 5
 """Names that are listed before the rest are only counted."""
 
@@ -84,19 +86,9 @@ def headline(diff: Diff) -> str:
 
 
 def look_first(diff: Diff) -> str:
-    """What to look at first, and why."""
-    if diff.diagnosis is Diagnosis.LATENT:
-        return f"Look first at {change(diff.changes[0])}."
-    if diff.by == "steps" and diff.fork is None:
-        return "What the steps were called with is not compared without decisions."
-    if diff.returned is not None:
-        return f"Look first at what came of the calls under decision {diff.returned + 1}: it is not the same."
-    said = _FIRST[diff.diagnosis]
-    if diff.before:
-        return f"{said} It may have begun before: {change(diff.before[0])}."
-    if diff.fork is not None and diff.mismatch is not None and diff.mismatch.a != diff.fork:
-        return f"{said} It may have begun before: {_mismatch(diff.mismatch)}."
-    return said
+    """What to look at first, and why; and whether lines that could not be read leave that open."""
+    unread = diff.by == "decisions" and any(each.same_fork is None for each in diff.answers)
+    return f"{_look_first(diff)} {_UNREAD}" if unread else _look_first(diff)
 
 
 def change(found: Change) -> str:
@@ -167,6 +159,21 @@ def named(name: str) -> str:
     ('read', 201)
     """
     return name if len(name) <= _LONG else f"{name[:_LONG]}…"
+
+
+def _look_first(diff: Diff) -> str:
+    if diff.diagnosis is Diagnosis.LATENT:
+        return f"Look first at {change(diff.changes[0])}."
+    if diff.by == "steps" and diff.fork is None:
+        return "What the steps were called with is not compared without decisions."
+    if diff.returned is not None:
+        return f"Look first at what came of the calls under decision {diff.returned + 1}: it is not the same."
+    said = _FIRST[diff.diagnosis]
+    if diff.before:
+        return f"{said} It may have begun before: {change(diff.before[0])}."
+    if diff.fork is not None and diff.mismatch is not None and diff.mismatch.a != diff.fork:
+        return f"{said} It may have begun before: {_mismatch(diff.mismatch)}."
+    return said
 
 
 def _because(diff: Diff) -> str:
