@@ -149,3 +149,10 @@ def test_no_page_is_wider_than_its_window(page: Page, path: str) -> None:
             "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         )
     assert beyond == dict.fromkeys(beyond, 0)
+
+
+def test_on_a_narrow_screen_the_names_of_steps_are_whole(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    names = opened(page, f"/run?run={RUN}").locator(".rates .label .step-name")
+    expect(names.first).to_be_visible()
+    assert names.evaluate_all("all => all.filter(one => one.scrollWidth > one.clientWidth).length") == 0
