@@ -174,8 +174,8 @@ def test_a_long_chain_of_parents_is_climbed_once() -> None:
 def test_an_id_that_is_there_twice_is_kept_twice_and_a_copy_once() -> None:
     first, copy, other = kept(decided(), decided(), decided(goal="another"))
     assert first == copy
-    assert (other.span_id, other.attributes["forkmap.event.id"]) == (f"d~{other.span_id[2:]}", "d")
-    assert len(other.span_id) == len("d~") + 8
+    assert (other.span_id, other.attributes["forkmap.event.id"]) == ("d~2", "d")
+    assert kept(decided(), decided(goal="another"), decided(goal="third"))[2].span_id == "d~3"
     assert kept(decided(), decided(goal="another"), decided(goal="another"))[1:] == [other, other]
     trace = read("job", [first, other])
     assert trace is not None
@@ -265,9 +265,19 @@ def test_the_time_of_an_event_is_its_own_wherever_it_stands() -> None:
     assert [span.start_ns - NOON_NS for span in kept(*lines)] == [0, 0, 1, 2]
 
 
-def test_an_id_of_another_run_does_not_make_an_event_one_of_it() -> None:
-    runs = [span.attributes["session.id"] for span in kept(decided(), decided(parent_id="job 2"))]
-    assert runs == ["job", "job 2"]
+def test_runs_that_use_the_same_ids_keep_apart() -> None:
+    """As programs write them that count the events of each run; of the results one is like the other."""
+    one: list[Line] = [decided(), called(0), ended()]
+    two: list[Line] = [decided(parent_id="job 2"), called(), ended()]
+    found = kept(*one, *two)
+    assert [span.attributes["session.id"] for span in found] == [*3 * ["job"], *3 * ["job 2"]]
+    for run_id, its in (("job", found[:3]), ("job 2", found[3:])):
+        trace = read(run_id, its)
+        assert trace is not None
+        assert ([call.ok for choice in trace.choices for call in choice.calls], trace.findings) == (
+            [True],
+            (),
+        )
 
 
 def test_a_call_that_the_tracing_tells_of_too_counts_once() -> None:

@@ -59,10 +59,10 @@ def read_line(line: bytes) -> Line | None:
 
 
 class Place(NamedTuple):
-    """Where an event stands, a digest of it, its time, and how many of its run and time stand before it."""
+    """What an event hangs from, a digest of it, its time, and how many of its run and time come before."""
 
-    line: int
-    digest: str
+    parent_id: str
+    digest: bytes
     time_ns: int
     before: int = 0
 
@@ -73,7 +73,9 @@ class Outline(NamedTuple):
     Attributes
     ----------
     places : mapping of str to Place
-        By the id that an event is kept under; of copies the first.
+        By the id that an event is kept under: its own, unless another event had it before.
+    again : mapping of int to str
+        The ids that events are kept under which are not their own, by line.
     runs : mapping of str to str
         The run of each event, by the same id; "" where its parents form a ring, so that none is named.
     starts : mapping of str to int
@@ -81,12 +83,15 @@ class Outline(NamedTuple):
     """
 
     places: Mapping[str, Place]
+    again: Mapping[int, str]
     runs: Mapping[str, str]
     starts: Mapping[str, int]
 
 
 def outline(lines: Iterable[tuple[int, Line | BadLine]], run_id: str = "") -> Outline:
     """How events hang together: the run of one is its first ancestor that is no event.
+
+    Of events that share an id, others hang from the last one before them.
 
     Parameters
     ----------
@@ -102,6 +107,9 @@ def outline(lines: Iterable[tuple[int, Line | BadLine]], run_id: str = "") -> Ou
     {'r': 'c'}
     """
     places: dict[str, Place] = {}
+    again: dict[int, str] = {}
+    others: dict[str, dict[bytes, str]] = {}
+    latest: dict[str, str] = {}
     parents: dict[str, str] = {}
     for number, line in lines:
         match line:
@@ -110,9 +118,18 @@ def outline(lines: Iterable[tuple[int, Line | BadLine]], run_id: str = "") -> Ou
                     parents.setdefault(rest.span_id, rest.parent_id)
             case Start():
                 continue
-            case _ if (span_id := kept_id(number, line, places)) not in places:
-                places[span_id] = Place(number, _digest(line), time_ns(line.ts))
-                parents.setdefault(span_id, line.parent_id)
+            case _:
+                parent_id = latest.get(line.parent_id, line.parent_id)
+                place = Place(parent_id, _digest(line, parent_id), time_ns(line.ts))
+                first = places.setdefault(line.span_id, place)
+                if first.digest != place.digest:
+                    known = others.setdefault(line.span_id, {})
+                    again[number] = known.setdefault(place.digest, f"{line.span_id}~{len(known) + 2}")
+                    places.setdefault(again[number], place)
+                span_id = again.get(number, line.span_id)
+                parents.setdefault(span_id, parent_id)
+                if again:
+                    latest[line.span_id] = span_id
     runs = dict.fromkeys(places, run_id) if run_id else _runs(parents)
     starts: dict[str, int] = {}
     seen: Counter[tuple[str, int]] = Counter()
@@ -121,7 +138,7 @@ def outline(lines: Iterable[tuple[int, Line | BadLine]], run_id: str = "") -> Ou
         starts[run] = min(place.time_ns, starts.get(run, place.time_ns))
         places[span_id] = place._replace(before=seen[run, place.time_ns])
         seen[run, place.time_ns] += 1
-    return Outline(places, runs, starts)
+    return Outline(places, again, runs, starts)
 
 
 def _runs(parents: Mapping[str, str]) -> dict[str, str]:
@@ -136,17 +153,9 @@ def _runs(parents: Mapping[str, str]) -> dict[str, str]:
     return runs
 
 
-def kept_id(number: int, event: Event, places: Mapping[str, Place]) -> str:
-    """The id that an event is kept under: its own, unless that is of another one before it."""
-    first = places.get(event.span_id)
-    if first is None or first.line == number or (told := _digest(event)) == first.digest:
-        return event.span_id
-    return f"{event.span_id}~{told}"
-
-
-def _digest(event: Event) -> str:
-    """What tells an event from another of the same id."""
-    return blake2b(msgspec.json.encode(event), digest_size=4).hexdigest()
+def _digest(event: Event, parent_id: str) -> bytes:
+    """What tells an event from another of the same id; never kept, since it is one of secrets too."""
+    return blake2b(msgspec.json.encode((event, parent_id)), digest_size=8).digest()
 
 
 def time_ns(moment: datetime) -> int:

@@ -25,7 +25,7 @@ from engine.conventions.table import (
     VERSION_KEYS,
 )
 from engine.conventions.values import text
-from engine.decisions.outlining import Line, Outline, Start, kept_id, outline, time_ns
+from engine.decisions.outlining import Line, Outline, Start, outline, time_ns
 from engine.decisions.schema import BadLine, Decision, Event, ToolCall, ToolResult
 from engine.errors import InputError
 from engine.paths import identifier
@@ -70,7 +70,7 @@ def span(number: int, line: Line | BadLine, known: Outline) -> Span:
         raise InputError(line.detail)
     if isinstance(line, Start):
         return _root(line, known)
-    span_id = kept_id(number, line, known.places)
+    span_id = known.again.get(number, line.span_id)
     if (place := known.places.get(span_id)) is None:
         raise InputError("it was written while the file was read: import the file again")
     run_id = known.runs[span_id]
@@ -82,14 +82,16 @@ def span(number: int, line: Line | BadLine, known: Outline) -> Span:
         raise InputError(f"span_id: {run_id!r} is the run itself")
     start_ns = _checked(time_ns(line.ts)) + place.before
     name, status, told = _told(line)
-    original = {EVENT_ID_KEY: line.span_id} if span_id != line.span_id else {}
+    is_twice = span_id != line.span_id and known.runs[line.span_id] == run_id
+    original = {EVENT_ID_KEY: line.span_id} if is_twice else {}
+    is_elsewhere = known.runs.get(line.parent_id, run_id) != run_id
     return Span(
         trace_id=trace_id(run_id),
         span_id=span_id,
         name=name,
         start_ns=start_ns,
         end_ns=start_ns,
-        parent_id=line.parent_id,
+        parent_id=place.parent_id if is_elsewhere else line.parent_id,
         status=status,
         scope=DECISION_SCOPE,
         attributes={RUN_KEY: run_id, **original, **told},
