@@ -149,6 +149,11 @@ def test_one_that_goes_on_where_the_other_has_ended() -> None:
     assert wording.headline(found) == "At decision 2 B goes on with edit, and A has ended."
 
 
+def test_a_choice_of_nothing_is_seen() -> None:
+    found = compare(trace(READ), trace(READ, choice("", {"read": None})))
+    assert wording.headline(found) == 'At decision 2 B goes on with "", and A has ended.'
+
+
 def test_equal_choices_from_other_menus_or_ranks_are_latent() -> None:
     other = choice("read", {"read": 0.8, "edit": 0.1, "test": 0.2})
     swapped = choice("read", {"read": 0.4, "edit": 0.5})

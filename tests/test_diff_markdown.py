@@ -93,6 +93,11 @@ def test_names_with_underscores_and_entities_stand_in_sentences_as_they_are() ->
     assert r"A took \_\_init\_\_ read_file and B took \&lt;b\&gt; \_x" in text
 
 
+def test_a_name_of_nothing_is_a_code_span_too() -> None:
+    a, b = side("a", ("", {}, {})), side("b", ("read", {}, {}))
+    assert '| 1 `""` | ≠ | 1 `read` |' in markdown(compare_sides(a, b), a, b)
+
+
 def test_of_a_long_comparison_the_rest_is_counted() -> None:
     a, b = Side("a", tuple("xy" * 100)), Side("b", tuple("yz" * 100))
     lines = markdown(compare_sides(a, b), a, b).splitlines()

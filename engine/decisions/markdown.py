@@ -87,6 +87,7 @@ def _cut(lines: list[str], more: str) -> list[str]:
 
 def _code(text: str) -> str:
     """A name as a code span, in a table too: in a fence longer than any in it."""
+    text = text or '""'  # Two fences with nothing between are no span.
     fence = "`" * (max(map(len, _TICKS.findall(text)), default=0) + 1)
     space = " " if "`" in text else ""
     return f"{fence}{space}{_line(text)}{space}{fence}".replace("|", r"\|")

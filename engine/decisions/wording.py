@@ -153,12 +153,12 @@ def finding(found: Finding) -> str:
 
 
 def named(name: str) -> str:
-    """A name as it stands in a sentence: a long one is cut.
+    """A name as it stands in a sentence: a long one is cut, an empty one is seen.
 
-    >>> named("read"), len(named("x" * 5_000))
-    ('read', 201)
+    >>> named("read"), named(""), len(named("x" * 5_000))
+    ('read', '""', 201)
     """
-    return name if len(name) <= _LONG else f"{name[:_LONG]}…"
+    return (name or '""') if len(name) <= _LONG else f"{name[:_LONG]}…"
 
 
 def _look_first(diff: Diff) -> str:
