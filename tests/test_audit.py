@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
+import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +20,7 @@ from hypothesis import strategies as st
 
 from engine.decisions.audit import Link, audit, findings, order
 from engine.decisions.lines import MAX_LINE_BYTES, events
+from engine.decisions.schema import MAX_EVENT_BYTES
 from engine.decisions.spilling import Spilled
 from engine.decisions.trace import Finding, Kind
 from tests.samples import SHARED
@@ -238,6 +242,49 @@ def test_a_line_that_is_too_long_is_passed_over() -> None:
     long = json.dumps(result(span_id="long")).encode() + b" " * MAX_LINE_BYTES
     content = text(decision()) + b"\n" + long + b"\n" + text(call())
     assert found(content) == [("bad_json", 2, "the line is longer than 64 MiB")]
+
+
+def test_an_event_is_no_longer_than_it_may_be_but_for_its_arguments() -> None:
+    many = "x" * MAX_EVENT_BYTES
+    assert found(text(decision(goal=many), call(args=many), {"type": "note", "text": many})) == [
+        ("bad_record", 1, "the line: longer than 2 MiB without its arguments")
+    ]
+    assert found(text({"type": many})) == []
+
+
+def test_no_line_takes_more_memory_than_a_trace_may(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    size = MAX_LINE_BYTES - (1 << 20)
+    head = '{"type": "decision", "span_id": "d", "parent_id": "run", "ts": "2026-01-01T00:00:00Z", '
+    with path.open("w") as file:
+        file.write(head + '"options": [' + ",".join(['{"tool":"a"}'] * (size // 13)) + "]}\n")
+        file.write('{"type": "tool_call", "tool": [' + ",".join(["[]"] * (size // 3)) + "]}\n")
+        file.write(head + '"goal": "\U0001f600' + "g" * size + '"}\n')
+        for number in range(3):
+            file.write(json.dumps(call("run", span_id=str(number), args="a" * size)) + "\n")
+    program = (
+        "import re, sys; from dashboard.cli import main; code = main(['audit', sys.argv[1]]); "
+        r"print(code, re.search(r'VmHWM:\s+(\d+)', open('/proc/self/status').read())[1])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False
+    )
+    *_, count, last = done.stdout.splitlines()
+    code, peak_kb = map(int, last.split())
+    assert (count, code) == ("finding_count\t9", 1)
+    assert peak_kb * 1024 < 200e6
+
+
+def test_long_ids_do_not_wait_in_memory() -> None:
+    tracemalloc.start()
+    try:
+        with closing(Spilled(Link, "id, line, role")) as links:
+            for line in range(500):
+                links.append(Link(f"{line:06}" * 20_000, line, 0, "", None, None))
+            assert len(links) == 500
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.fixture(scope="module")

@@ -40,12 +40,21 @@ def events(stream: BinaryIO) -> Iterator[Numbered]:
         yield 1, BadLine("bad_json", "there is nothing in it")
 
 
-def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | bytearray]]:
     """Lines with their numbers; of one that is too long, its beginning."""
     number = 0
-    while line := stream.readline(MAX_LINE_BYTES + 1):
+    while line := stream.readline(_PIECE_BYTES):
         number += 1
-        piece = line
-        while len(line) > MAX_LINE_BYTES and piece and not piece.endswith(b"\n"):
-            piece = stream.readline(_PIECE_BYTES)
-        yield number, line.removeprefix(_BOM) if number == 1 else line
+        line = line.removeprefix(_BOM) if number == 1 else line
+        yield number, line if line.endswith(b"\n") else _to_its_end(line, stream)
+
+
+def _to_its_end(begun: bytes, stream: BinaryIO) -> bytearray:
+    """A line of several pieces, in place: joined at its end it would be there twice."""
+    line = bytearray(begun)
+    while piece := stream.readline(_PIECE_BYTES):
+        if len(line) <= MAX_LINE_BYTES:
+            line += piece
+        if piece.endswith(b"\n"):
+            break
+    return line

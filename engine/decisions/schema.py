@@ -73,6 +73,9 @@ Event: TypeAlias = Decision | ToolCall | ToolResult
 TYPES = ("decision", "tool_call", "tool_result")
 """Types of the lines that are read; others pass."""
 
+MAX_EVENT_BYTES = 2 << 20
+"""An event takes no more, but for the arguments of a call: read, it takes a multiple of that."""
+
 
 class Rest(msgspec.Struct, frozen=True):
     """What a bad record still says of how it hangs together with others; "" or None what it does not.
@@ -109,32 +112,37 @@ class BadLine(ValueError):
         self.rest = rest or Rest()
 
 
+_NULL = Raw(b"null")
+
+
 class _Typed(msgspec.Struct, frozen=True):
-    type: str
+    type: Raw
 
 
 class _Loose(msgspec.Struct, frozen=True):
-    type: Any = None
-    span_id: Any = None
-    parent_id: Any = None
-    tool: Any = None
-    chosen: Any = None
+    type: Raw = _NULL
+    span_id: Raw = _NULL
+    parent_id: Raw = _NULL
+    tool: Raw = _NULL
+    chosen: Raw = _NULL
+    args: Raw = _NULL
 
 
 _PIECE_BYTES = 1 << 20
 _decode = msgspec.json.Decoder(Event).decode
 _decode_typed = msgspec.json.Decoder(_Typed).decode
 _decode_loose = msgspec.json.Decoder(_Loose).decode
+_decode_text = msgspec.json.Decoder(str).decode
 _skim = msgspec.json.Decoder(Raw).decode
 
 
-def parse(line: bytes) -> Event | None:
+def parse(line: bytes | bytearray) -> Event | None:
     """The event that a line holds; None for a line of another type.
 
     Raises
     ------
     BadLine
-        It is no JSON, or a field is missing or ill-typed.
+        It is no JSON, a field is missing or ill-typed, or it is longer than an event may be.
 
     Examples
     --------
@@ -149,6 +157,7 @@ def parse(line: bytes) -> Event | None:
     """
     try:
         _check_utf8(line)
+        _check_length(line)
         event = _decode(line)
     except msgspec.ValidationError as error:
         _pass_others(line, error)
@@ -160,7 +169,7 @@ def parse(line: bytes) -> Event | None:
     return event
 
 
-def _check_utf8(line: bytes) -> None:
+def _check_utf8(line: bytes | bytearray) -> None:
     """All of it, since msgspec looks at what it reads only; in pieces, since a line may be long."""
     if not line.isascii():
         decode = getincrementaldecoder("utf-8")().decode
@@ -168,7 +177,12 @@ def _check_utf8(line: bytes) -> None:
             decode(line[start : start + _PIECE_BYTES], start + _PIECE_BYTES >= len(line))
 
 
-def _pass_others(line: bytes, wrong: msgspec.ValidationError) -> None:
+def _check_length(line: bytes | bytearray) -> None:
+    if len(line) > MAX_EVENT_BYTES and len(line) - len(_decode_loose(line).args) > MAX_EVENT_BYTES:
+        raise msgspec.ValidationError(f"Longer than {MAX_EVENT_BYTES >> 20} MiB without its arguments")
+
+
+def _pass_others(line: bytes | bytearray, wrong: msgspec.ValidationError) -> None:
     """Pass a line of another type; one that is no JSON in its further course is told as that."""
     try:
         _skim(line)
@@ -181,26 +195,33 @@ def _pass_others(line: bytes, wrong: msgspec.ValidationError) -> None:
     raise BadLine("bad_record", said(wrong), _rest(line)) from None
 
 
-def _rest(line: bytes) -> Rest:
+def _rest(line: bytes | bytearray) -> Rest:
     """The ids and the name of a record, as far as they are text."""
     try:
         loose = _decode_loose(line)
     except (msgspec.DecodeError, RecursionError):
         return Rest()
-    name = loose.chosen if loose.type == "decision" else loose.tool
-    type_, span_id, parent_id = (
-        each if isinstance(each, str) else "" for each in (loose.type, loose.span_id, loose.parent_id)
-    )
-    return Rest(type_, span_id, parent_id, name if isinstance(name, str) else None)
+    type_ = _text(loose.type) or ""
+    name = _text(loose.chosen if type_ == "decision" else loose.tool)
+    return Rest(type_, _text(loose.span_id) or "", _text(loose.parent_id) or "", name)
 
 
-def kind_of(line: bytes) -> str:
-    """The type that a line of JSON says it is; raises msgspec's errors if it says none.
+def _text(value: Raw) -> str | None:
+    """What stands there, if it is text and no longer than an event may be."""
+    try:
+        return _decode_text(value) if len(value) <= MAX_EVENT_BYTES else None
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def kind_of(line: bytes | bytearray) -> str:
+    """The type that a line of JSON says it is, "" if that is endless; msgspec's errors if it says none.
 
     >>> kind_of(b'{"type": "note", "text": "passes"}')
     'note'
     """
-    return _decode_typed(line).type
+    kind = _decode_typed(line).type
+    return _decode_text(kind) if len(kind) <= MAX_EVENT_BYTES else ""
 
 
 def _bad_json(error: Exception) -> BadLine:

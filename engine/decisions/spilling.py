@@ -5,13 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from engine.errors import ForkmapError
 
 Row = TypeVar("Row", bound=NamedTuple)
 
-_BATCH = 10_000
 _SETTINGS = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16000;"
 
 
@@ -37,8 +36,7 @@ class Spilled(Generic[Row]):
 
     def __init__(self, kind: type[Row], order: str) -> None:
         self._kind = kind
-        self._waiting: list[Any] = []
-        self._written = 0
+        self._count = 0
         self._db = sqlite3.connect("", isolation_level=None)
         self._db.executescript(f"{_SETTINGS} CREATE TABLE kept ({', '.join(kind._fields)}); BEGIN;")
         self._insert = f"INSERT INTO kept VALUES ({', '.join('?' for _ in kind._fields)})"
@@ -52,28 +50,21 @@ class Spilled(Generic[Row]):
         ForkmapError
             There is no room for it.
         """
-        self._waiting.append(row)
-        if len(self._waiting) >= _BATCH:
-            self._write()
+        with _room():
+            self._db.execute(self._insert, row)
+        self._count += 1
 
     def __len__(self) -> int:
-        return self._written + len(self._waiting)
+        return self._count
 
     def __iter__(self) -> Iterator[Row]:
         """All of them, in order."""
-        self._write()
         with _room():
             yield from map(self._kind._make, self._db.execute(self._select))
 
     def close(self) -> None:
         """Forget them; the file goes."""
         self._db.close()
-
-    def _write(self) -> None:
-        with _room():
-            self._db.executemany(self._insert, self._waiting)
-        self._written += len(self._waiting)
-        self._waiting.clear()
 
 
 @contextmanager
