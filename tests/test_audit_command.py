@@ -140,6 +140,19 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_audited(ask: Ask, broken: 
     assert err == f"forkmap: {tmp_path}: it cannot be read: Is a directory\n"
 
 
+def test_a_name_that_cannot_be_looked_at_costs_itself_only(ask: Ask, broken: Path) -> None:
+    name = "n" * 300
+    code, out, err = ask("audit", name, broken)
+    assert (code, out.splitlines()[-1]) == (2, "finding_count\t3")
+    assert err == f"forkmap: {name}: it cannot be read: File name too long\n"
+
+
+def test_programs_are_given_json_of_files_that_cannot_be_read_too(ask: Ask, tmp_path: Path) -> None:
+    code, out, _ = ask("audit", tmp_path, "--format", "json")
+    unread = [{"file": str(tmp_path), "reason": "it cannot be read: Is a directory"}]
+    assert (code, json.loads(out)) == (2, {"findings": [], "finding_count": 0, "unread": unread})
+
+
 def test_a_full_disk_is_told_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     path.write_bytes(b"{\n" * 350_000)

@@ -130,7 +130,7 @@ def _tell(lines: Sequence[str]) -> None:
 def audit(asked: Namespace) -> int:
     """Audit files of decision traces; those that cannot be read are named on standard error."""
     with auditing.audit(asked.files, asked.low_margin, console(stderr=True)) as audited:
-        if audited.found or len(audited.unread) < len(audited.files):
+        if asked.format == "json" or audited.found or len(audited.unread) < len(audited.files):
             auditing.FORMATS[asked.format](audited, sys.stdout)
         _tell([plain(f"forkmap: {each.file}: {each.reason}") for each in audited.unread])
         if audited.unread:

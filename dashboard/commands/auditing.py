@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from os.path import isfile  # Path.is_file raises where a name is too long or may not be looked at.
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TextIO, cast
 
@@ -75,10 +76,10 @@ def audit(files: Sequence[Path], low_margin: float, console: Console) -> Iterato
     names = tuple(STDIN_NAME if file == STDIN else str(file) for file in files)
     unread: list[Unread] = []
     with closing(Spilled(Found, "file, line, place")) as found:
-        with progress_bar(console, [file for file in files if file.is_file()]) as watch:
+        with progress_bar(console, [*filter(isfile, files)]) as watch:
             for number, file in enumerate(files):
                 try:
-                    for each in _audit(file, low_margin, watch(file) if file.is_file() else None):
+                    for each in _audit(file, low_margin, watch(file) if isfile(file) else None):
                         row = Found(number, *order(each), each.kind.value, each.detail, each.span_id)
                         found.append(row)
                 except READ_ERRORS as error:
