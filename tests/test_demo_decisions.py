@@ -95,7 +95,8 @@ def test_the_map_of_its_agent_has_a_fork_with_two_runs_of_one_ticket_to_compare(
 def test_findings_stand_beside_the_steps_they_concern_and_above_them_in_words(service: Service) -> None:
     said = text(run_page(service, "repo-journal-1").body)
     above, _, steps = said.partition("10 steps; the first began")
-    assert "10 decisions recorded; the audit finds 10 things wrong" in above
+    told = "each told beside the step that it concerns, or here."
+    assert f"10 decisions recorded; the audit finds 10 things wrong, {told}" in above
     nowhere = "unconsumed_decision No call carried out the decision decision-9."
     assert f"Beside no step that is shown: {nowhere}" in above
     beside = [

@@ -27,8 +27,9 @@ def summary(trace: Trace, beside: Beside) -> Component:
     found = words.count(len(trace.findings), "thing")
     kinds = Counter(finding.kind for finding in trace.findings)
     tally = [html.Li([_badge(kind), f" × {times:,}" if times > 1 else ""]) for kind, times in kinds.items()]
-    text = f"{recorded} recorded; the audit finds {found} wrong, each told beside the step that it concerns."
     nowhere = findings(beside.others)
+    told = "each told beside the step that it concerns" + (", or here" if nowhere else "")
+    text = f"{recorded} recorded; the audit finds {found} wrong, {told}."
     rest = [html.P("Beside no step that is shown:"), *nowhere] if nowhere else []
     return html.Div([html.P(text), html.Ul(tally, className="facts"), *rest], className="audit notice")
 
