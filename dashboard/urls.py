@@ -5,9 +5,14 @@
     /                                       the agents
     /map?agent=A&window=all&view=tools&node=KEY
     /run?run=ID&window=all&next=SIGNATURE
+    /runs?agent=A&window=all&view=tools&outcome=failure&node=KEY&sort=-steps&page=2
+                                            the runs of a map: see Filters in engine.listing
+    /runs.csv?…, /runs.json?…               the same runs, all pages, to keep
     /calibration?agent=A&window=all
     /compare?ticket=T&a=RUN&b=RUN           two runs side by side; without both, what there is to compare
     /rules?agent=A&rules=TEXT               rules for outcomes, and what others would change
+    /fuses?policy=NAME&run=RUN&after=NUMBER policies, and the ledger of their firings, or a part of it
+    /fuses?edit=NAME&draft=FIELDS           the form of a policy, a new one without a name
     /go?q=TEXT                              a pasted run, trace, ticket or agent
     /found?q=TEXT                           what that text names, when it is not one thing
     /data/map?agent=A&...&built=NS          columns of a built map, as JSON
@@ -22,24 +27,33 @@ A window is the last 30 days (not written), ``window=all``, or ``from=`` and ``t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlencode
 
 from engine.ingest.scalars import MAX_TIME_NS, iso_ns
+from engine.judging import KINDS
+from engine.listing import COLUMNS, EVERY, NEWEST, OUTCOMES, PLACES, SOURCES, Filters
 from engine.queries import DEFAULT_WINDOW
 from engine.runs import ALL_TIME, SECOND_NS, Cohort, View, Window
 
 HOME = "/"
 MAP = "/map"
 RUN = "/run"
+RUNS = "/runs"
+RUNS_CSV = "/runs.csv"
+RUNS_JSON = "/runs.json"
 COMPARE = "/compare"
 CALIBRATION = "/calibration"
 RULES = "/rules"
 SAY_OUTCOME = "/run/outcome"
 """Where a run's page sends what a person says of it."""
 SAVE_RULES = "/rules/save"
+FUSES = "/fuses"
+SAVE_POLICY = "/fuses/save"
+SET_MODE = "/fuses/mode"
+REMOVE_POLICY = "/fuses/remove"
 GO = "/go"
 FOUND = "/found"
 MAP_DATA = "/data/map"
@@ -94,6 +108,16 @@ class Look(NamedTuple):
         Rules for outcomes to try, None for those that are set.
     ticket, a, b : str
         Whose runs are compared, and which two.
+    filters, sort, page : Filters, str, int
+        Which runs are listed, in which order, and which page of them, counted from 1.
+    policy : str
+        The policy whose firings are looked at, "" for every one.
+    after : int
+        Number of the line of the ledger after which it goes on, 0 for the newest.
+    edit : str or None
+        The policy that is edited, "" for a new one, None for none.
+    draft : str
+        What its form holds, as a query of its own.
     complaint : str
         What of the URL could not be read, "" if all of it.
     """
@@ -109,6 +133,13 @@ class Look(NamedTuple):
     ticket: str = ""
     a: str = ""
     b: str = ""
+    filters: Filters = EVERY
+    sort: str = NEWEST
+    page: int = 1
+    policy: str = ""
+    after: int = 0
+    edit: str | None = None
+    draft: str = ""
     complaint: str = ""
 
     def cohort(self, tenant: str) -> Cohort:
@@ -128,6 +159,7 @@ def parse(search: str | None) -> Look:
     """
     found = {key: values[-1] for key, values in parse_qs((search or "").lstrip("?"), True).items()}
     asked, complaint = window(found)
+    filters, unread = _filters(found)
     return Look(
         agent=found.get("agent", ""),
         window=asked,
@@ -140,8 +172,43 @@ def parse(search: str | None) -> Look:
         ticket=found.get("ticket", ""),
         a=found.get("a", ""),
         b=found.get("b", ""),
-        complaint=complaint,
+        filters=filters,
+        sort=found["sort"] if found.get("sort", "").removeprefix("-") in COLUMNS else NEWEST,
+        page=max(1, _number(found.get("page", ""))),
+        policy=found.get("policy", ""),
+        after=_number(found.get("after", "")),
+        edit=found.get("edit"),
+        draft=found.get("draft", ""),
+        complaint=" ".join(each for each in (complaint, unread) if each),
     )
+
+
+def _filters(found: Mapping[str, str]) -> tuple[Filters, str]:
+    """Which runs are listed, and what of that cannot be read: that lets every run through.
+
+    >>> _filters({"outcome": "lost", "steps": "5"}) == (
+    ...     Filters(steps=5), "outcome=lost is none: it filters nothing.")
+    True
+    """
+    known: dict[str, Container[str]] = {
+        "outcome": OUTCOMES,
+        "source": SOURCES,
+        "verdict": KINDS,
+        "at": PLACES,
+    }
+    texts = {key: found.get(key, "").strip() for key in Filters._fields if key != "steps"}
+    wrong = [key for key, names in known.items() if texts[key] and texts[key] not in names]
+    said = [f"{key}={texts[key]:.200} is none: it filters nothing." for key in wrong]
+    return Filters(steps=_number(found.get("steps", "")), **texts | dict.fromkeys(wrong, "")), " ".join(said)
+
+
+def _number(text: str) -> int:
+    """A number of a line or page; 0 for what is none.
+
+    >>> _number("17"), _number("-1"), _number("9" * 30)
+    (17, 0, 0)
+    """
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0
 
 
 def window(found: Mapping[str, str]) -> tuple[Window, str]:
@@ -239,6 +306,25 @@ def run_url(look: Look) -> str:
     return _url(RUN, look, "run", "next")
 
 
+def runs_url(
+    look: Look, filters: Filters = EVERY, sort: str = NEWEST, page: int = 1, path: str = RUNS
+) -> str:
+    """The runs of a look's agent, window and view that pass the filters, or those to keep.
+
+    >>> runs_url(Look(agent="a", view="tools"), Filters(outcome="failure", node="00ff"))
+    '/runs?agent=a&view=tools&outcome=failure&node=00ff'
+    >>> runs_url(Look(agent="a"), sort="steps", page=2)
+    '/runs?agent=a&sort=steps&page=2'
+    """
+    parts = {"agent": look.agent} | window_query(look.window)
+    parts |= {"view": "tools"} if look.view == "tools" else {}
+    parts |= {key: str(value) for key, value in filters._asdict().items() if value}
+    parts |= {"sort": sort} if sort != NEWEST else {}
+    parts |= {"page": str(page)} if page > 1 else {}
+    query = urlencode({key: value for key, value in parts.items() if value})
+    return f"{path}?{query}" if query else path
+
+
 def compare_url(a: str = "", b: str = "", ticket: str = "") -> str:
     """Two runs side by side, or what of them is chosen so far.
 
@@ -266,6 +352,21 @@ def rules_url(agent: str, rules: str | None = None) -> str:
     """
     tried = {} if rules is None else {"rules": rules}
     return f"{RULES}?{urlencode({'agent': agent} | tried)}"
+
+
+def fuses_url(
+    policy: str = "", run: str = "", after: int = 0, edit: str | None = None, draft: str = ""
+) -> str:
+    """The policies and their ledger, or a part of it; or the form of one policy.
+
+    >>> fuses_url(), fuses_url("low", after=17), fuses_url(edit="")
+    ('/fuses', '/fuses?policy=low&after=17', '/fuses?edit=')
+    """
+    parts = {"policy": policy, "run": run, "after": str(after or "")}
+    query = {key: value for key, value in parts.items() if value}
+    if edit is not None:
+        query |= {"edit": edit} | ({"draft": draft} if draft else {})
+    return f"{FUSES}?{urlencode(query)}" if query else FUSES
 
 
 def go_url(text: str) -> str:
