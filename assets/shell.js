@@ -13,6 +13,7 @@
     [["g", "m"], "go to the map"],
     [["g", "c"], "go to the calibration"],
     [["g", "d"], "go to compare two runs"],
+    [["g", "f"], "go to the fuses"],
     [["n", "p"], "go to the next difference, the previous one"],
     [["t"], "change the theme"],
     [["?"], "this list"],

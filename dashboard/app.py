@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from dash import ClientsideFunction, Dash, Input, Output, State, html, no_update
 from flask import Flask
 
-from dashboard import api, callbacks, forms, ids, lanes, routes, security, urls
+from dashboard import api, callbacks, forms, ids, lanes, policy_forms, routes, security, urls
 from dashboard.api import events, intake
 from dashboard.api.shortcut import Shortcut
 from dashboard.auth import gate, signin
@@ -28,7 +28,7 @@ from dashboard.caching import open_cache
 from dashboard.components import charts, states, words
 from dashboard.components.shell import footer, navigation, shell
 from dashboard.metrics import Metrics
-from dashboard.pages import behaviour, calibration, compare, found, home, rules, run
+from dashboard.pages import behaviour, calibration, compare, found, fuses, home, rules, run
 from dashboard.service import Page, Service
 from engine.builder import TTL_S, Cache, Maps, load
 from engine.checks import Checks
@@ -61,6 +61,7 @@ PAGES: dict[str, PageModule] = {
     urls.COMPARE: compare,
     urls.FOUND: found,
     urls.RULES: rules,
+    urls.FUSES: fuses,
 }
 
 INDEX = """<!DOCTYPE html>
@@ -157,6 +158,7 @@ def create_app(
     routes.register(server, service)
     signin.register(server, door)
     forms.register(server, service)
+    policy_forms.register(server, service)
     api.register(server, service)
     headers = security.harden(app)
     callbacks.guard(app)

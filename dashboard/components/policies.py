@@ -1,0 +1,257 @@
+"""Policies in words: what each asks for, what came of it, and what it would do at this moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from dashboard import urls
+from dashboard.components import evidence, words
+from dashboard.components.access import aria
+from dashboard.components.drafts import percent_of
+from dashboard.urls import Look
+from engine.fuses import Policy
+from engine.rehearsing import Caught, Rehearsal
+from engine.statistics import wilson_one
+from engine.store import Tally
+
+NAMED = 3
+"""Runs named that a fuse would fire in now."""
+VERBS = {
+    ("stop", "enforce"): "Stops",
+    ("warn", "enforce"): "Warns",
+    ("stop", "shadow"): "Would stop",
+    ("warn", "shadow"): "Would warn",
+}
+FALSE = {"stop": "false stop", "warn": "false warning"}
+"""What a firing is called in a run that succeeded, as somebody said."""
+
+
+class Shown(NamedTuple):
+    """What a list of policies shows beside them.
+
+    Attributes
+    ----------
+    tallies : mapping
+        By policy: how the runs ended that its fuse fired in, a line for each action and mode it had.
+    now : Rehearsal
+        What each would do to the runs in flight.
+    agents : collection of str
+        Agents that have runs.
+    chosen : str
+        The policy that alone is looked at, "" for none.
+    may_change : bool
+        Whether whoever looks may change them.
+    """
+
+    tallies: Mapping[str, Sequence[Tally]]
+    now: Rehearsal
+    agents: frozenset[str]
+    chosen: str = ""
+    may_change: bool = False
+
+
+def in_words(policy: Policy) -> str:
+    """What a policy asks for, in one sentence.
+
+    >>> in_words(Policy(name="low", agent="desk", min_success_odds=0.25, action="stop", mode="shadow"))
+    'Would stop runs of desk whose odds of success are below 25% even at the upper bound of the 95% \
+interval, by at least 30 earlier runs on their path and after 3 steps.'
+    """
+    whose = f"runs of {words.quoted(policy.agent)}" if policy.agent else "runs of every agent"
+    support = words.count(policy.foresight_min_support, "earlier run")
+    steps = words.count(policy.foresight_after_steps, "step")
+    return (
+        f"{VERBS[policy.action, policy.mode]} {whose} whose odds of success are below "
+        f"{percent_of(policy.min_success_odds)}% even at the upper bound of the 95% interval, by at least "
+        f"{support} on their path{f' and after {steps}' if policy.foresight_after_steps else ''}."
+    )
+
+
+def modes(policies: Sequence[Policy]) -> str:
+    """How many policies there are, and whether anything is stopped.
+
+    >>> modes([Policy(name="low", min_success_odds=0.5, action="stop", mode="shadow")])
+    '1 policy, in shadow: every call is allowed, and what it would have said is written down.'
+    """
+    many = words.count(len(policies), "policy", "policies")
+    enforced = sum(policy.mode == "enforce" for policy in policies)
+    if not policies:
+        return "No policy is set: every call is allowed, and nothing is written down."
+    if not enforced:
+        which, who = ("in shadow", "it") if len(policies) == 1 else ("all in shadow", "they")
+        return f"{many}, {which}: every call is allowed, and what {who} would have said is written down."
+    if enforced == len(policies):
+        which = "enforced" if enforced == 1 else "all enforced"
+        return f"{many}, {which}: agents that ask before a call are told."
+    return f"{many}: {enforced:,} enforced, {len(policies) - enforced:,} in shadow."
+
+
+def outcome_in_words(tally: Tally) -> str:
+    """How the runs ended that fuses of a policy fired in; what is inferred stands apart.
+
+    >>> outcome_in_words(Tally("low", "stop", "shadow", 11, 1, 7, 0, 0, 1, 0, 2))
+    'Would have stopped 11 runs. By what was said of 8 of them, 1 succeeded after all: 12.5% false stops \
+(2.2–47.1%). Of 1 nobody said how it ended: it is inferred to have failed, and not counted. 2 are not over, \
+or gone.'
+    """
+    parts = [f"{_fired(tally)} {words.count(tally.runs, 'run')}."]
+    said = tally.successes + tally.failures + tally.abandoned
+    if said:
+        share, bounds = tally.successes / said, words.interval(*wilson_one(tally.successes, said))
+        after_all = f"{tally.successes:,} succeeded after all" if tally.successes else "none succeeded"
+        kind = f"{FALSE[tally.action]}s"
+        parts.append(
+            f"By what was said of {said:,} of them, {after_all}: {words.percent(share)} {kind} ({bounds})."
+        )
+    parts += _inferred(tally)
+    if tally.unknown:
+        parts.append(f"{tally.unknown:,} {'is' if tally.unknown == 1 else 'are'} not over, or gone.")
+    return " ".join(parts)
+
+
+def _fired(tally: Tally) -> str:
+    if tally.mode == "shadow":
+        return "Would have stopped" if tally.action == "stop" else "Would have warned"
+    return "Said stop to" if tally.action == "stop" else "Warned"
+
+
+def _inferred(tally: Tally) -> list[str]:
+    ended = (
+        (tally.inferred_successes, "succeeded"),
+        (tally.inferred_failures, "failed"),
+        (tally.inferred_abandoned, "been abandoned"),
+    )
+    number = sum(count for count, _ in ended)
+    if not number:
+        return []
+    if number == 1:
+        how = next(word for count, word in ended if count)
+        return [f"Of 1 nobody said how it ended: it is inferred to have {how}, and not counted."]
+    each = ", ".join(f"{count:,} to have {how}" for count, how in ended if count)
+    return [f"Of {number:,} nobody said how they ended: {each} is inferred, and not counted."]
+
+
+def now_in_words(policy: Policy, caught: Sequence[Caught], now: Rehearsal) -> str:
+    """In how many runs in flight a policy's fuse would fire."""
+    if not now.asked:
+        return "No run in flight could be asked about." if now.left_out else "No run of its is in flight."
+    verb = {"stop": "be stopped", "warn": "be warned"}[policy.action]
+    would = f"would {verb}" if caught else f"Of {words.count(now.asked, 'run')} in flight none would {verb}"
+    of = f"{len(caught):,} of {words.count(now.asked, 'run')} in flight "
+    return f"{of}{would}" if caught else f"{would}."
+
+
+def policy(each: Policy, shown: Shown) -> Component:
+    """One policy: its words, its ledger, its runs in flight, and what can be done with it."""
+    look = urls.fuses_url(policy=each.name)
+    head = [
+        html.H3(dcc.Link(each.name, href=look, className="clip", title=each.name)),
+        badge(each.action, each.mode),
+        *([_actions(each, shown)] if shown.may_change else []),
+    ]
+    lines = [html.P(in_words(each)), _ledger(each, shown), _now(each, shown)]
+    waits = each.agent is not None and each.agent not in shown.agents
+    if waits:
+        lines.append(
+            html.P("No agent of this name has runs yet: the policy waits for one.", className="notice")
+        )
+    return html.Li(
+        [html.Div(head, className="policy-head"), *lines], className="policy", id=f"policy-{each.name}"
+    )
+
+
+def badge(action: str, mode: str) -> Component:
+    """Action and mode as a small word; what is in shadow is outlined only."""
+    text, shadow = (action, "") if mode == "enforce" else (f"{action}, in shadow", " maybe")
+    return html.Span(text, className=f"badge {'badge-fork' if action == 'stop' else 'badge-cut'}{shadow}")
+
+
+def _ledger(each: Policy, shown: Shown) -> Component:
+    tallies = shown.tallies.get(each.name, ())
+    if not tallies:
+        return html.P("It has not fired yet.", className="soft")
+    said = " ".join(outcome_in_words(tally) for tally in tallies)
+    link: list[Any] = (
+        [] if shown.chosen else [" ", dcc.Link("Its firings", href=urls.fuses_url(policy=each.name))]
+    )
+    return html.P([said, *link], className="soft")
+
+
+def _now(each: Policy, shown: Shown) -> Component:
+    caught = shown.now.caught.get(each.name, ())
+    said: list[Any] = [html.Span(now_in_words(each, caught, shown.now))]
+    if caught:
+        links = [evidence.run_link(one.run_id, Look()) for one in caught[:NAMED]]
+        more = len(caught) - NAMED
+        said += [": ", *[part for link in links for part in (link, " ")]]
+        said += [f"and {more:,} more."] if more > 0 else []
+    return html.P(said, className="now-firing" if caught else "dim")
+
+
+def _actions(each: Policy, shown: Shown) -> Component:
+    other = "shadow" if each.mode == "enforce" else "enforce"
+    label = "Put in shadow" if other == "shadow" else "Enforce"
+    return html.Div(
+        [
+            dcc.Link("Edit", href=urls.fuses_url(edit=each.name), className="button small"),
+            _asked(
+                label,
+                _about_mode(each, shown),
+                f"Yes, {label.lower()} it",
+                each,
+                urls.SET_MODE,
+                shown,
+                mode=other,
+            ),
+            _asked("Remove", _about_removal(each), "Yes, remove it", each, urls.REMOVE_POLICY, shown),
+        ],
+        className="policy-actions",
+    )
+
+
+def _about_mode(each: Policy, shown: Shown) -> str:
+    if each.mode == "enforce":
+        return "Every call is allowed again at once; what it would have said is written down."
+    caught = len(shown.now.caught.get(each.name, ()))
+    told = {"stop": "stop", "warn": "be warned"}[each.action]
+    tally = next((one for one in shown.tallies.get(each.name, ()) if one.mode == "shadow"), None)
+    false = f" In shadow so far: {words.count(tally.successes, FALSE[each.action])}." if tally else ""
+    return (
+        f"Agents that ask are told to {told} from their next call on; of the runs in flight this is "
+        f"{caught:,}.{false}".replace("told to be warned", "warned")
+    )
+
+
+def _about_removal(each: Policy) -> str:
+    stops = " Nothing is stopped by it any more." if each.mode == "enforce" else ""
+    return f"Its lines stay in the ledger.{stops}"
+
+
+def _asked(
+    label: str, about: str, answer: str, each: Policy, action: str, shown: Shown, **fields: str
+) -> Component:
+    """A change that is asked about once more before it is made."""
+    hidden = {"name": each.name, "policy": shown.chosen} | fields
+    form = html.Form(
+        [
+            *[dcc.Input(type="hidden", name=name, value=value) for name, value in hidden.items() if value],
+            html.P(about),
+            html.Button(answer, type="submit", className="button", **aria(label=f"{answer}: {each.name}")),
+        ],
+        action=action,
+        method="post",
+    )
+    summary = html.Summary(label, className="button small", **aria(label=f"{label} {each.name}"))
+    return html.Details([summary, form], className="asked")
+
+
+def gone(tally: Tally) -> Component:
+    """A policy that is set no more, and what came of it."""
+    link = dcc.Link(
+        tally.policy, href=urls.fuses_url(policy=tally.policy), className="clip", title=tally.policy
+    )
+    return html.Li([html.H3(link), html.P(outcome_in_words(tally), className="soft")], className="policy")

@@ -1,0 +1,246 @@
+"""The fuses: policies in words and in a form, what each would do now, and the ledger of what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+from dash import Dash, dcc, html
+from dash.development.base_component import Component
+
+from dashboard import urls
+from dashboard.components import drafts, ledger, policies, policy_form, states, words
+from dashboard.components.drafts import Draft
+from dashboard.components.policies import Shown
+from dashboard.service import Page, Service
+from dashboard.urls import Look
+from engine.builder import Failed
+from engine.declaring import run_named
+from engine.fuses import MAX_POLICIES, Policy
+from engine.keys import Role
+from engine.rehearsing import Rehearsal, rehearse
+from engine.runs import ALL_TIME, Cohort
+from engine.store import MAX_NUMBER, Lines, Tally
+from engine.walk import Index
+
+SHOWN = 50
+"""Lines of the ledger on a page."""
+
+
+def layout(service: Service, look: Look) -> Page:
+    """The form of one policy, if that is asked for; else all of them, or one, and the ledger."""
+    every = service.store.policies(service.tenant)
+    if look.edit is not None:
+        return _edit(service, look, look.edit, every)
+    tallies = service.store.tally(service.tenant, service.now_ns())
+    chosen = [policy for policy in every if look.policy in ("", policy.name)]
+    if look.policy and not chosen and not any(each.policy == look.policy for each in tallies):
+        return _nobody(look.policy)
+    now = _rehearsed(service, chosen)
+    shown = Shown(_by_policy(tallies), now, _agents(service), look.policy, service.caller().may(Role.ADMIN))
+    body = html.Div(
+        [
+            _head(look, every, shown.may_change),
+            *_unbuilt(service, now),
+            _policies(chosen, shown, tallies),
+            _ledger(
+                service, look, sorted({*(each.name for each in every), *(one.policy for one in tallies)})
+            ),
+        ],
+        className="fuses-page",
+    )
+    waiting = _waits(service, now)
+    return Page("Fuses", body, waiting=waiting, stamp=_stamp(every, tallies, now, waiting))
+
+
+def register(app: Dash, service: Service) -> None:
+    """Its forms ask by themselves."""
+
+
+def _rehearsed(service: Service, asked: Sequence[Policy]) -> Rehearsal:
+    """What policies would do now, by the maps that are built; what is missing is requested."""
+
+    def index(cohort: Cohort) -> Index | None:
+        found = service.maps.index(cohort)
+        return found[1] if found else None
+
+    return rehearse(service.store, service.tenant, asked, service.now_ns(), index) if asked else Rehearsal()
+
+
+def _waits(service: Service, now: Rehearsal) -> bool:
+    """Whether a map that is missing will be there in a moment."""
+    answers = (service.maps.get(Cohort(service.tenant, agent)) for agent in now.unbuilt)
+    return any(not isinstance(answer, Failed) for answer in answers)
+
+
+def _by_policy(tallies: Sequence[Tally]) -> dict[str, list[Tally]]:
+    found: dict[str, list[Tally]] = {}
+    for each in tallies:
+        found.setdefault(each.policy, []).append(each)
+    return found
+
+
+def _agents(service: Service) -> frozenset[str]:
+    return frozenset(each.agent for each in service.store.agents(service.tenant, ALL_TIME, service.now_ns()))
+
+
+def _stamp(*parts: object) -> str:
+    return blake2b(repr(parts).encode(errors="replace"), digest_size=12).hexdigest()
+
+
+def _head(look: Look, every: Sequence[Policy], may_change: bool) -> Component:
+    new = dcc.Link("New policy", href=urls.fuses_url(edit=""), className="button")
+    named = (
+        [html.Span(f"policy {look.policy}", className="dim clip", title=look.policy)] if look.policy else []
+    )
+    back = [dcc.Link("All policies", href=urls.fuses_url())] if look.policy else []
+    parts = [html.H1("Fuses"), *named, *back]
+    parts.append(html.Div([new] if may_change else [], className="switches"))
+    said = policies.modes(every)
+    return html.Div([html.Div(parts, className="page-head"), html.P(said, className="headline")])
+
+
+def _unbuilt(service: Service, now: Rehearsal) -> list[Component]:
+    if not now.left_out:
+        return []
+    runs = words.count(now.left_out, "run")
+    if now.unbuilt:
+        text = f"Of {runs} in flight nothing can be said yet: the map of {_names(now.unbuilt)} is not built."
+    else:
+        text = f"{runs} more in flight: the latest {now.asked:,} were asked about."
+    return [states.notice(text)]
+
+
+def _names(agents: Sequence[str]) -> str:
+    more = len(agents) - 3
+    rest = f" and {words.count(more, 'other agent')}" if more > 0 else ""
+    return ", ".join(words.quoted(agent) for agent in agents[:3]) + rest
+
+
+def _policies(chosen: Sequence[Policy], shown: Shown, tallies: Sequence[Tally]) -> Component:
+    named = {policy.name for policy in chosen}
+    lost = [each for each in tallies if each.policy not in named and shown.chosen in ("", each.policy)]
+    parts: list[Any] = [html.H2("Policies")]
+    if chosen:
+        parts.append(html.Ol([policies.policy(each, shown) for each in chosen], className="policies"))
+    elif not shown.chosen:
+        parts += _first(shown.may_change)
+    if lost:
+        items = [policies.gone(each) for each in lost]
+        parts += [html.H3("Set no more"), html.Ol(items, className="policies")]
+    if not shown.may_change:
+        parts.append(html.P("Changing policies takes an admin key.", className="dim"))
+    return html.Section(parts, className="card")
+
+
+def _first(may_change: bool) -> list[Component]:
+    said = (
+        "A policy says how bad the odds of a run may be. An agent that asks before a call "
+        "(POST /api/v1/check) is told to stop, or warned, where earlier runs that went its way fared worse. "
+        "Begin in shadow: what would have been stopped is written down here, with how it ended after all."
+    )
+    link = [html.P(dcc.Link("Write the first policy", href=urls.fuses_url(edit="")))] if may_change else []
+    return [html.P(said), *link]
+
+
+def _ledger(service: Service, look: Look, names: Sequence[str]) -> Component:
+    """The lines that are asked for, a page of them."""
+    parts: list[Any] = [html.Div([html.H2("Ledger"), ledger.narrowing(look, names)], className="card-head")]
+    run_id = run_named(service.store, service.tenant, look.run) if look.run else None
+    if look.run and run_id is None:
+        said = f"No run in this store is called “{words.quoted(look.run)}”, and none has a trace of this id."
+        return html.Section([*parts, html.P(said, role="status")], className="card", id="ledger")
+    now_ns, wanted = service.now_ns(), Lines(look.policy or None, run_id)
+    lines = service.store.firings(service.tenant, now_ns, look.after or MAX_NUMBER, SHOWN + 1, wanted)
+    more, lines = len(lines) > SHOWN, lines[:SHOWN]
+    if not lines:
+        parts.append(html.P(_none(look)))
+    else:
+        which = "Older lines" if look.after else "Newest first"
+        caption = f"{which}; a run that asks before each call may fill several"
+        parts += [html.Div(ledger.table(lines, caption, now_ns), className="scroll")]
+        parts += [pages] if (pages := ledger.paging(look, lines, more)) else []
+    return html.Section(parts, className="card", id="ledger")
+
+
+def _none(look: Look) -> str:
+    if look.after:
+        return "There are no older lines."
+    if look.run:
+        whose = f"The fuse of {words.quoted(look.policy)}" if look.policy else "No fuse"
+        return f"{whose} has {'not ' if look.policy else ''}fired in the run {words.quoted(look.run)}."
+    return "No fuse has fired yet: a line appears when an agent asks before a call and the odds are too low."
+
+
+def _edit(service: Service, look: Look, name: str, every: Sequence[Policy]) -> Page:
+    """The form, with what was typed if something was, and what that would do."""
+    title = f"{name} · policy" if name else "New policy"
+    if not service.caller().may(Role.ADMIN):
+        back = dcc.Link("All policies", href=urls.fuses_url())
+        return Page(
+            title,
+            states.message("Not with this key", "Changing policies takes an admin key.", back),
+            stamp="no",
+        )
+    there = next((policy for policy in every if policy.name == name), None)
+    draft = (
+        drafts.unwrite(look.draft) if look.draft else drafts.draft_of(there) if there else Draft(name=name)
+    )
+    found = drafts.read(draft)
+    wrong = dict(found) if isinstance(found, dict) and look.draft else {}
+    if not name and any(policy.name == draft.name.strip() for policy in every):
+        wrong["name"] = "A policy of this name is there already: edit that one, or take another name."
+    parts: list[Any] = [
+        html.Div(
+            [
+                html.H1(name or "New policy", className="clip"),
+                dcc.Link("All policies", href=urls.fuses_url()),
+            ],
+            className="page-head",
+        ),
+        *[states.notice(text) for text in changed(name, draft, there, len(every))],
+    ]
+    form = policy_form.form(draft._replace(seen=drafts.stamp(there)), name, wrong, sorted(_agents(service)))
+    alert = (
+        [html.P("Nothing was saved: see what is marked.", className="field-wrong", role="alert")]
+        if wrong
+        else []
+    )
+    card = html.Section([html.H2("What it asks for"), *alert, form], className="card")
+    if isinstance(found, dict) or wrong or not look.draft:
+        return Page(title, html.Div([*parts, card], className="fuses-page"), stamp=_stamp(there, draft))
+    now = _rehearsed(service, [found])
+    tried = [
+        html.H2("As it stands in the form"),
+        html.P(policies.in_words(found)),
+        html.P(policies.now_in_words(found, now.caught.get(found.name, ()), now)),
+        html.P("Nothing is saved yet.", className="dim"),
+    ]
+    body = html.Div(
+        [*parts, *_unbuilt(service, now), card, html.Section(tried, className="card", role="status")]
+    )
+    waiting = _waits(service, now)
+    return Page(title, body, waiting=waiting, stamp=_stamp(there, draft, now, waiting))
+
+
+def changed(name: str, draft: Draft, there: Policy | None, count: int) -> list[str]:
+    """What has changed since the form was opened, and whether there is room for one more."""
+    if there is None and count >= MAX_POLICIES:
+        return [f"There are {count} policies, and there may be no more: remove one first."]
+    if not draft.seen or draft.seen == drafts.stamp(there):
+        return []
+    if there is None:
+        return [f"The policy {name} was removed meanwhile; saving sets it again."]
+    return [
+        f"The policy was changed meanwhile. Now it says: {policies.in_words(there)} Saving replaces that."
+    ]
+
+
+def _nobody(name: str) -> Page:
+    said = f"No policy is called “{words.quoted(name)}”, and none of this name has fired."
+    return Page(
+        "No such policy",
+        states.message("No such policy", said, dcc.Link("All policies", href=urls.FUSES)),
+        stamp="none",
+    )
