@@ -28,7 +28,7 @@ def register(server: Flask, service: Service) -> None:
         if not isinstance(answer, Ready) or str(answer.built_ns) != request.args.get("built"):
             return Response("This build of the map is no longer here.", 409, mimetype="text/plain")
         address = urls.map_data_url(answer.value.cohort, answer.built_ns)
-        return column_response(address, cohort.tenant, lambda: service.maps.packed(cohort, answer, packed))
+        return column_response(address, cohort.tenant, lambda: service.maps.made(cohort, answer, packed))
 
     def go() -> Answer:
         text = request.args.get("q", "").strip()

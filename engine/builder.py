@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from engine.builds import FAILURE_S, Builds
 from engine.calibration import Calibration
@@ -45,6 +45,7 @@ __all__ = [
     "load",
 ]
 
+T = TypeVar("T")
 TTL_S: Final = 300.0
 """A built value is fresh for this long."""
 
@@ -115,12 +116,10 @@ class Maps:
         answer = self._answer(request, held)
         return (answer, held.walk()) if held and isinstance(answer, Ready) else None
 
-    def packed(
-        self, cohort: Cohort, ready: Ready[BehaviourMap], pack: Callable[[BehaviourMap], bytes]
-    ) -> bytes:
-        """Bytes that are made of a cohort's map that was given; made once while it is kept in memory."""
+    def made(self, cohort: Cohort, ready: Ready[BehaviourMap], make: Callable[[BehaviourMap], T]) -> T:
+        """What is made of a cohort's map that was given: once by each maker while the map is in memory."""
         held = self._shelf.recent(Request("map", cohort))
-        return held.packed(pack) if held and held.value is ready.value else pack(ready.value)
+        return held.made(make) if held and held.value is ready.value else make(ready.value)
 
     def renew(self, tenant: str, agent: str) -> None:
         """Let what is built of an agent count as stale, however fresh: its runs have changed.

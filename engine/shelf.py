@@ -17,13 +17,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from engine.errors import CacheError
 from engine.requests import Request, is_void
 from engine.runs import Cohort
 from engine.walk import Index
 
+T = TypeVar("T")
 TRUSTED_S: Final = 1.0
 """How long a check goes by what was last seen in the cache."""
 MEMO_BYTES: Final = 256 * 2**20
@@ -97,7 +98,7 @@ class Held:
     renewed: bool = False
     seen_s: float = 0.0
     _walk: Index | None = field(default=None, repr=False)
-    _packed: dict[Callable[[Any], bytes], bytes] = field(default_factory=dict, repr=False)
+    _made: dict[Callable[[Any], Any], Any] = field(default_factory=dict, repr=False)
 
     def walk(self) -> Index:
         """A map's nodes, ready to be walked; kept."""
@@ -105,11 +106,11 @@ class Held:
             self._walk = Index(self.value)
         return self._walk
 
-    def packed(self, pack: Callable[[Any], bytes]) -> bytes:
+    def made(self, make: Callable[[Any], T]) -> T:
         """What a function makes of the value; kept as long as the value is."""
-        known = self._packed.get(pack)
-        if known is None:
-            known = self._packed[pack] = pack(self.value)
+        if make not in self._made:
+            self._made[make] = make(self.value)
+        known: T = self._made[make]
         return known
 
 

@@ -83,10 +83,10 @@ def register(server: Flask, service: Service) -> None:
         return tagged_response(f"{name} {asked} {answer.built_ns}", lambda: pack(asked, answer))
 
     def map() -> Response:
-        return of_cohort("map", maps.recent, partial(maps.packed, pack=_packed_map))
+        return of_cohort("map", maps.recent, partial(maps.made, make=_packed_map))
 
     def forks() -> Response:
-        return of_cohort("forks", maps.recent, partial(maps.packed, pack=_packed_forks))
+        return of_cohort("forks", maps.recent, partial(maps.made, make=_packed_forks))
 
     def calibration() -> Response:
         return of_cohort("calibration", maps.calibration, lambda _, ready: packed(scores(ready.value)))
