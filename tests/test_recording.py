@@ -16,7 +16,7 @@ from msgspec import Raw
 from engine.decisions.outlining import Line, Start, outline, read_line
 from engine.decisions.reading import read
 from engine.decisions.recording import spans, trace_id
-from engine.decisions.schema import BadLine, Decision, Option, ToolCall, ToolResult
+from engine.decisions.schema import BadLine, Decision, Option, Rest, ToolCall, ToolResult
 from engine.decisions.trace import Kind
 from engine.errors import InputError
 from engine.runs import Outcome, assemble
@@ -278,6 +278,12 @@ def test_runs_that_use_the_same_ids_keep_apart() -> None:
             [True],
             (),
         )
+
+
+def test_a_bad_line_hangs_from_the_last_of_an_id_too() -> None:
+    bad = BadLine("bad_record", "tool: missing", Rest("tool_call", "c", "d"))
+    lines = [decided(), decided(parent_id="job 2"), bad, ended()]
+    assert outline(enumerate(lines, 1)).runs["r"] == "job 2"
 
 
 def test_a_call_that_the_tracing_tells_of_too_counts_once() -> None:

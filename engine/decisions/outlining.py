@@ -115,7 +115,7 @@ def outline(lines: Iterable[tuple[int, Line | BadLine]], run_id: str = "") -> Ou
         match line:
             case BadLine(rest=rest):
                 if rest.span_id and rest.parent_id:
-                    parents.setdefault(rest.span_id, rest.parent_id)
+                    parents.setdefault(rest.span_id, latest.get(rest.parent_id, rest.parent_id))
             case Start():
                 continue
             case _:
