@@ -282,7 +282,7 @@ def test_runs_that_use_the_same_ids_keep_apart() -> None:
 
 def test_a_bad_line_hangs_from_the_last_of_an_id_too() -> None:
     bad = BadLine("bad_record", "tool: missing", Rest("tool_call", "c", "d"))
-    lines = [decided(), decided(parent_id="job 2"), bad, ended()]
+    lines: list[Line | BadLine] = [decided(), decided(parent_id="job 2"), bad, ended()]
     assert outline(enumerate(lines, 1)).runs["r"] == "job 2"
 
 
