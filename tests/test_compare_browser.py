@@ -62,6 +62,7 @@ def assert_accessible(page: Page) -> None:
         ("/compare?a=other&b=otherwise", "Two runs side by side"),
         ("/compare?a=good&b=bare", "Two runs side by side"),
         ("/compare?a=good&b=nobody", "No such run"),
+        ("/compare?a=good&b=good", "The same run twice"),
     ],
 )
 def test_every_state_is_accessible_in_both_themes(page: Page, address: str, shown: str) -> None:

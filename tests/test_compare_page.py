@@ -181,7 +181,7 @@ def test_runs_without_decisions_compare_by_steps_and_say_so(service: Service) ->
     send(service.store, "good", [SEARCH, READ])
     send(service.store, "bad", [SEARCH, EDIT], FAILED._replace(recorded=False))
     page = compared(service)
-    assert "B recorded no decision: the two are compared by their steps" in said(page)
+    assert "B recorded no decision: the two are compared by their steps." in said(page)
     assert "At step 2 A took tool:read and B took tool:edit" in said(page)
     assert "Did the chosen tool run? yes incomplete: cannot tell" in said(page)
 
@@ -199,6 +199,30 @@ def test_a_long_pair_is_drawn_up_to_a_bound_that_is_told(service: Service) -> No
     assert len(classes(page.body, "lane-item")) == lanes.DRAWN
     assert len(classes(page.body, "menu")) == 2 * lanes.OPEN
     assert "forkmap diff good bad" in said(page)
+
+
+def test_the_fork_is_drawn_with_its_options_however_much_differs_before_it(service: Service) -> None:
+    narrower = SEARCH._replace(menu={"search": 0.8})
+    send_pair(service, [SEARCH] * 300 + [READ, TEST], [narrower] * 300 + [EDIT, TEST])
+    page = compared(service)
+    assert "#row-301-301" in links(page.body)
+    assert attributes(page.body, "id")[-1] == "row-301-301"
+    assert len(classes(page.body, "menu")) == 2 * (lanes.OPEN + 1)
+    assert "100 rows before the fork not drawn First divergence Menu changed" in said(page)
+    assert "The first 200 rows and the fork are drawn" in said(page)
+
+
+def test_beyond_the_bound_nothing_folded_stands_as_if_it_followed(service: Service) -> None:
+    send_pair(service, [READ, *[SEARCH] * 12] * 60, [EDIT, *[SEARCH] * 12] * 60)
+    page = compared(service)
+    assert len(classes(page.body, "lane-item")) - 8 * len(classes(page.body, "lane-fold")) == lanes.DRAWN
+    assert len(classes(page.body, "lane-fold")) < 60
+
+
+def test_the_command_for_a_long_pair_can_be_pasted_whatever_a_run_is_called(service: Service) -> None:
+    send(service.store, "a; rm b", [SEARCH, *[READ] * 300])
+    send(service.store, "bad", [SEARCH, *[EDIT] * 300], FAILED)
+    assert "forkmap diff 'a; rm b' bad" in said(compared(service, a="a; rm b".replace(" ", "+")))
 
 
 def test_of_many_options_the_telling_ones_are_drawn(service: Service) -> None:
@@ -242,7 +266,8 @@ def test_a_live_run_and_runs_of_two_agents_and_tickets_are_told(service: Service
     young = Told(None, "T-8", "other-agent", age_ns=60 * SECOND_NS)
     send(service.store, "bad", [SEARCH], young)
     page = compared(service)
-    assert "B is still going: this compares what is there by now." in said(page)
+    assert "B is still going: this compares what is there by now. Compare again" in said(page)
+    assert "/compare?a=good&b=bad" in links(page.body)
     assert "A is a run of repo-agent, B of other-agent" in said(page)
     assert "A worked on ticket T-7, B on ticket T-8" in said(page)
 

@@ -60,7 +60,7 @@ def _margin(choice: Choice, low_margin: float) -> Component:
     """The margin as it was told, and as the scores have it where that is another."""
     lead = choice.lead
     if choice.margin is None:
-        return html.Span("no margin", className="lane-margin dim", title="Its options have no scores")
+        return html.Span("no margin", className="lane-margin dim", title="The decision tells of none")
     text = f"margin {menus.figure(choice.margin)}"
     text += f", {menus.figure(lead)} by its scores" if lead is not None and lead != choice.margin else ""
     if is_low(lead, low_margin):

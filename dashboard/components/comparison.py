@@ -59,7 +59,7 @@ def _change(change: Change) -> Component:
 
 def notices(pair: Pair, now_ns: int) -> list[Component]:
     """What a reader must know of a pair before believing the comparison."""
-    return [states.notice(text) for text in (*_unlike(pair), *_live(pair, now_ns), *_unrecorded(pair))]
+    return [states.notice(said) for said in (*_unlike(pair), *_live(pair, now_ns), *_unrecorded(pair))]
 
 
 def _unlike(pair: Pair) -> list[str]:
@@ -76,12 +76,14 @@ def _unlike(pair: Pair) -> list[str]:
     return said
 
 
-def _live(pair: Pair, now_ns: int) -> list[str]:
+def _live(pair: Pair, now_ns: int) -> list[list[Any]]:
+    """That a run is still going, and the way to what came since: a link of the page itself loads it anew."""
     live = [name for name, run in _named(pair) if is_live(run.source, run.last_ns, now_ns)]
     if not live:
         return []
     verb = "are" if len(live) > 1 else "is"
-    return [f"{' and '.join(live)} {verb} still going: this compares what is there by now."]
+    again = html.A("Compare again", href=urls.compare_url(pair.run_a.run_id, pair.run_b.run_id))
+    return [[f"{' and '.join(live)} {verb} still going: this compares what is there by now. ", again]]
 
 
 def _named(pair: Pair) -> tuple[tuple[str, Run], ...]:
@@ -93,7 +95,7 @@ def _unrecorded(pair: Pair) -> list[str]:
         return []
     none = [name for name, side in (("A", pair.a), ("B", pair.b)) if not side.choices]
     who = "Neither run recorded a decision" if len(none) > 1 else f"{none[0]} recorded no decision"
-    return [f"{who}: the two are compared by their steps, which tell where they part and not out of what."]
+    return [f"{who}: the two are compared by their steps."]
 
 
 def questions(diff: Diff) -> Component:

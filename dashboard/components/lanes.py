@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,9 +22,9 @@ from engine.runs import Run
 INSIDE = 100
 """Rows drawn of a folded stretch."""
 DRAWN = 200
-"""Rows drawn beside folded ones."""
+"""Rows drawn beside folded ones, and the fork, wherever it is."""
 OPEN = 40
-"""Rows that differ drawn with their options."""
+"""Rows that differ drawn with their options, as the fork always is."""
 
 _SIGNS = {"=": "the same", "≠": "they differ", "-": "only in A", "+": "only in B"}
 
@@ -31,21 +32,25 @@ _SIGNS = {"=": "the same", "≠": "they differ", "-": "only in A", "+": "only in
 def lanes(pair: Pair, now_ns: int) -> Component:
     """The two runs, each a lane, and between them what became of every pair of choices."""
     differing, number = behind(pair.diff), 0
-    left, drawn = DRAWN, list[Component]()
+    left, passed, drawn = DRAWN, 0, list[Component]()
     for stretch in stretches(pair.diff):
-        if stretch.folded:
+        if stretch.folded and left:
             drawn.append(_folded(pair, stretch.rows))
             continue
-        for row in stretch.rows[: max(0, left)]:
+        for row in stretch.rows:
+            if not left and not _is_fork(pair.diff, row):
+                passed += 1
+                continue
+            drawn += [_passed(passed)] if passed else []
+            left = max(0, left - 1)
             if row.mark == "=" and row.a not in differing:
                 drawn.append(_equal(pair, row))
                 continue
             number += 1
             drawn.append(_differing(pair, row, differing.get(row.a) if row.mark == "=" else None, number))
-        left -= len(stretch.rows)
     heading = html.H2(f"{unit(pair.diff).capitalize()}s side by side", className="unseen")
     rows = html.Ol(drawn, className="lane-rows")
-    return html.Section([heading, _heads(pair, now_ns), rows, *_rest(pair, left)], className="card lanes")
+    return html.Section([heading, _heads(pair, now_ns), rows, *_rest(pair, passed)], className="card lanes")
 
 
 def unit(diff: Diff) -> str:
@@ -90,11 +95,15 @@ def _folded(pair: Pair, rows: Sequence[Row]) -> Component:
     return html.Li(html.Details([summary, body]), className="lane-fold")
 
 
-def _rest(pair: Pair, left: int) -> list[Component]:
-    if left >= 0:
+def _passed(rows: int) -> Component:
+    return html.Li(f"{words.count(rows, 'row')} before the fork not drawn", className="lane-rest dim")
+
+
+def _rest(pair: Pair, passed: int) -> list[Component]:
+    if not passed:
         return []
-    text = f"The first {DRAWN} rows are drawn, beside folded ones. All of them: "
-    command = html.Code(f"forkmap diff {pair.a.name} {pair.b.name}")
+    text = f"The first {DRAWN} rows and the fork are drawn, beside folded ones. All of them: "
+    command = html.Code(shlex.join(["forkmap", "diff", pair.a.name, pair.b.name]))
     return [html.P([text, command], className="lane-rest dim")]
 
 
@@ -109,7 +118,7 @@ def _differing(pair: Pair, row: Row, what: str | None, number: int) -> Component
     line = [_fork_line(pair.diff)] if is_fork else [_behind_line(what)] if what else []
     sign = "the same choice" if what else _SIGNS[row.mark]
     return html.Li(
-        [*line, _grid(pair, row, sign, opened=number <= OPEN)],
+        [*line, _grid(pair, row, sign, opened=is_fork or number <= OPEN)],
         id=row_id(row),
         className=" ".join(["lane-item", *(name for name, is_so in looks.items() if is_so)]),
         tabIndex=-1,
