@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from engine.calibration import Calibration, calibrate
 from engine.conventions import Kind
 from engine.errors import UnknownRunError, UnknownStepError
-from engine.forks import Fork, forks_along
+from engine.forks import Fork, forks_along, nodes_along
 from engine.maps import MAX_NODES, BehaviourMap, build
 from engine.paths import BUCKET_TEXTS, clean_name, parse_signature
 from engine.runs import ALL_TIME, Cohort, Outcome, Run, View, Window, is_live
@@ -200,28 +200,25 @@ def examples(
     return found
 
 
-def success_beside(
-    behaviour: BehaviourMap, run_id: str, ticket: str | None, nodes: Sequence[int]
-) -> Example | None:
-    """The success to compare a run with: of its ticket if there is one, the one that went its way longest.
+def contrast_beside(behaviour: BehaviourMap, judged: Judged) -> Example | None:
+    """The run to compare one with: a success, or beside a success one that was none; of its ticket first.
 
-    Parameters
-    ----------
-    nodes : sequence of int
-        The map's nodes along the run's path. Of successes that left it at one point the latest is taken.
+    The one that went its way longest is taken; of several that left it at one point, the latest.
     """
-    won = [
-        Example(behaviour.run_ids[member], behaviour.tickets[member], Outcome.SUCCESS)
-        for member in np.flatnonzero(behaviour.member_outcome == Outcome.SUCCESS).tolist()
-    ]
-    at = behaviour.member_node[behaviour.member_outcome == Outcome.SUCCESS]
-    other = np.array([example.run_id != run_id for example in won], bool)
-    alike = np.array([ticket is not None and example.ticket == ticket for example in won], bool)
+    run, found = judged.run, judged.verdict
+    nodes = nodes_along(behaviour, found.path, found.live)
+    won = behaviour.member_outcome == Outcome.SUCCESS
+    other = ~won if run.outcome is Outcome.SUCCESS and not found.live else won
+    other &= np.array([run_id != run.run_id for run_id in behaviour.run_ids], bool)
+    alike = np.array([ticket is not None and ticket == run.ticket for ticket in behaviour.tickets], bool)
+    at = behaviour.member_node
     for wanted in (other & alike, other):
         for node in (*reversed(nodes), 0):
             inside = np.flatnonzero(wanted & (at >= node) & (at < node + int(behaviour.size[node])))
             if inside.size:
-                return won[int(inside[0])]
+                first = int(inside[0])
+                outcome = Outcome(int(behaviour.member_outcome[first]))
+                return Example(behaviour.run_ids[first], behaviour.tickets[first], outcome)
     return None
 
 

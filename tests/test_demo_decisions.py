@@ -131,15 +131,16 @@ def test_a_run_without_decisions_says_nothing_of_them(service: Service) -> None:
 @pytest.mark.parametrize(
     ("run_id", "words", "other", "ticket"),
     [
-        ("repo-menu-1", "of the same ticket", "repo-menu-3", "repo-menu"),
-        ("live-doomed-0", "from the same point", "support-115", ""),
+        ("repo-menu-1", "a success of the same ticket", "repo-menu-3", "repo-menu"),
+        ("repo-menu-3", "a failure of the same ticket", "repo-menu-2", "repo-menu"),
+        ("live-doomed-0", "a success from the same point", "support-115", ""),
     ],
 )
-def test_a_run_leads_to_a_success_to_compare_it_with(
+def test_a_run_leads_to_one_that_ended_otherwise_to_compare_it_with(
     service: Service, run_id: str, words: str, other: str, ticket: str
 ) -> None:
     body = run_page(service, run_id).body
-    assert f"Compare with a success {words} {other}" in text(body)
+    assert f"Compare with {words} {other}" in text(body)
     assert urls.compare_url(run_id, other, ticket) in links(body)
 
 

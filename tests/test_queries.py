@@ -6,8 +6,6 @@ import pytest
 
 from engine import queries
 from engine.errors import UnknownAgentError, UnknownRunError, UnknownStepError
-from engine.forks import nodes_along
-from engine.maps import BehaviourMap
 from engine.queries import Example, Found
 from engine.runs import ALL_TIME, Cohort, Outcome, Run, Window
 from engine.store import AgentSummary
@@ -67,16 +65,11 @@ def test_an_unknown_agent_is_told(store: MemoryStore) -> None:
         queries.load_map(store, COHORT._replace(agent="nobody"), NOW_NS)
 
 
-def nodes(store: MemoryStore, run_id: str) -> tuple[BehaviourMap, list[int]]:
-    judged = queries.load_verdict(store, "default", run_id, NOW_NS)
-    behaviour = queries.load_map(store, COHORT, NOW_NS)
-    return behaviour, nodes_along(behaviour, judged.verdict.path, judged.verdict.live)
-
-
-def compared_with(runs: list[Run], ticket: str | None = None) -> str | None:
-    """The success that the run ``asked`` is compared with."""
-    behaviour, along = nodes(MemoryStore(runs), "asked")
-    found = queries.success_beside(behaviour, "asked", ticket, along)
+def compared_with(runs: list[Run]) -> str | None:
+    """What the run ``asked`` is compared with."""
+    store = MemoryStore(runs)
+    judged = queries.load_verdict(store, "default", "asked", NOW_NS)
+    found = queries.contrast_beside(queries.load_map(store, COHORT, NOW_NS), judged)
     return found and found.run_id
 
 
@@ -92,13 +85,22 @@ def test_a_run_is_compared_with_the_latest_success_that_went_its_way_the_longest
     assert compared_with([asked, failed]) is None
 
 
-def test_a_run_is_compared_with_a_success_of_its_ticket_before_any_other_and_never_with_itself() -> None:
-    asked = make_run("asked", "tool:a tool:b", ticket="t")
+def test_a_run_is_compared_with_a_success_of_its_ticket_before_any_other() -> None:
+    asked = make_run("asked", "tool:a tool:b", Outcome.FAILURE, ticket="t")
     same = make_run("same", "tool:e", ticket="t", age_ns=9 * DAY_NS)
     other = make_run("other", "tool:a tool:b", ticket="u")
-    assert compared_with([asked, same, other], "t") == "same"
-    assert compared_with([asked, same, other]) == "other"
-    assert compared_with([asked], "t") is None
+    assert compared_with([asked, same, other]) == "same"
+    assert compared_with([make_run("asked", "tool:a tool:b", Outcome.FAILURE), same, other]) == "other"
+
+
+def test_a_success_is_compared_with_a_run_that_was_none_and_never_with_itself() -> None:
+    asked = make_run("asked", "tool:a tool:b", ticket="t")
+    won = make_run("won", "tool:a tool:b", ticket="t")
+    near = make_run("near", "tool:a tool:b", Outcome.ABANDONED, ticket="u")
+    same = make_run("same", "tool:e", Outcome.FAILURE, ticket="t")
+    assert compared_with([asked, won, near, same]) == "same"
+    assert compared_with([asked, won, near]) == "near"
+    assert compared_with([asked, won]) is None
 
 
 def test_a_live_run_is_judged_with_its_last_step_open(store: MemoryStore) -> None:

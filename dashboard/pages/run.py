@@ -39,6 +39,12 @@ from engine.spans import Span
 DECIDING_SPANS = 20_000
 """Spans read of a run that tells of its decisions."""
 
+_ENDED = {
+    Outcome.SUCCESS: "a success",
+    Outcome.FAILURE: "a failure",
+    Outcome.ABANDONED: "an abandoned run",
+}
+
 
 def layout(service: Service, look: Look) -> Page:
     """The run, judged by its agent's map as soon as that is built."""
@@ -181,16 +187,14 @@ def _steps(run: Run, sent: Sequence[Span]) -> Component:
 
 
 def _compared(judged: Judged, behaviour: BehaviourMap) -> list[Component]:
-    """The way to the comparison with a success that went the same way for a while."""
-    run, found = judged.run, judged.verdict
-    nodes = nodes_along(behaviour, found.path, found.live)
-    other = queries.success_beside(behaviour, run.run_id, run.ticket, nodes)
+    """The way to the comparison with a run that ended otherwise and went the same way for a while."""
+    run, other = judged.run, queries.contrast_beside(behaviour, judged)
     if other is None:
         return []
     same = run.ticket is not None and other.ticket == run.ticket
     what = "of the same ticket" if same else "from the same point"
     href = urls.compare_url(run.run_id, other.run_id, run.ticket or "" if same else "")
-    link = dcc.Link(f"Compare with a success {what}", href=href)
+    link = dcc.Link(f"Compare with {_ENDED[other.outcome]} {what}", href=href)
     return [html.P([link, html.Span(other.run_id, className="run-id dim clip")], className="compared")]
 
 
