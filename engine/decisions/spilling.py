@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Generic, NamedTuple, TypeVar
 
 from engine.errors import ForkmapError
@@ -50,8 +49,10 @@ class Spilled(Generic[Row]):
         ForkmapError
             There is no room for it.
         """
-        with _room():
+        try:  # One by one, as rows may be long.
             self._db.execute(self._insert, row)
+        except sqlite3.Error as error:
+            raise _unusable(error) from error
         self._count += 1
 
     def __len__(self) -> int:
@@ -59,17 +60,15 @@ class Spilled(Generic[Row]):
 
     def __iter__(self) -> Iterator[Row]:
         """All of them, in order."""
-        with _room():
+        try:
             yield from map(self._kind._make, self._db.execute(self._select))
+        except sqlite3.Error as error:
+            raise _unusable(error) from error
 
     def close(self) -> None:
         """Forget them; the file goes."""
         self._db.close()
 
 
-@contextmanager
-def _room() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise ForkmapError(f"the temporary file (TMPDIR says where) cannot be used: {error}") from error
+def _unusable(error: sqlite3.Error) -> ForkmapError:
+    return ForkmapError(f"the temporary file (TMPDIR says where) cannot be used: {error}")
