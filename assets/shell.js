@@ -11,6 +11,7 @@
     [["Ctrl K"], "find a run, trace, ticket or agent"],
     [["g", "a"], "go to the agents"],
     [["g", "m"], "go to the map"],
+    [["g", "r"], "go to the runs"],
     [["g", "c"], "go to the calibration"],
     [["g", "d"], "go to compare two runs"],
     [["g", "f"], "go to the fuses"],

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from dash import ClientsideFunction, Dash, Input, Output, State, html, no_update
 from flask import Flask
 
-from dashboard import api, callbacks, forms, ids, lanes, policy_forms, routes, security, urls
+from dashboard import api, callbacks, exports, forms, ids, lanes, policy_forms, routes, security, urls
 from dashboard.api import events, intake
 from dashboard.api.shortcut import Shortcut
 from dashboard.auth import gate, signin
@@ -28,7 +28,7 @@ from dashboard.caching import open_cache
 from dashboard.components import charts, states, words
 from dashboard.components.shell import footer, navigation, shell
 from dashboard.metrics import Metrics
-from dashboard.pages import behaviour, calibration, compare, found, fuses, home, rules, run
+from dashboard.pages import behaviour, calibration, compare, found, fuses, home, rules, run, runs
 from dashboard.service import Page, Service
 from engine.builder import TTL_S, Cache, Maps, load
 from engine.checks import Checks
@@ -57,6 +57,7 @@ PAGES: dict[str, PageModule] = {
     urls.HOME: home,
     urls.MAP: behaviour,
     urls.RUN: run,
+    urls.RUNS: runs,
     urls.CALIBRATION: calibration,
     urls.COMPARE: compare,
     urls.FOUND: found,
@@ -156,6 +157,7 @@ def create_app(
     app.validation_layout = ids_of_pages
     _register(app, service)
     routes.register(server, service)
+    exports.register(server, service)
     signin.register(server, door)
     forms.register(server, service)
     policy_forms.register(server, service)

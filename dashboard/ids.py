@@ -16,6 +16,7 @@ THEME: Final = "theme"
 
 NEXT: Final = "next-step"
 RULES: Final = "rules"
+STEP_NAMES: Final = "step-names"
 
 TREE: Final = "tree"
 ICICLE: Final = "icicle"

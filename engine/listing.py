@@ -33,8 +33,8 @@ SOURCES: Final = {"declared": Source.DECLARED, "rule": Source.RULE, "inferred": 
 """Where an outcome comes from; live runs have none."""
 PLACES: Final = ("", "ended", "on", "beside")
 """How runs stand to a node: passed it, ended there, went on from it, or took another way before it."""
-COLUMNS: Final = ("started", "last", "steps", "run", "outcome", "verdict", "version", "ticket")
-"""What a table is sorted by; from the largest down behind a ``-``."""
+COLUMNS: Final = ("started", "took", "steps", "run", "outcome", "verdict", "version", "ticket")
+"""What a table is sorted by, from the largest down behind a ``-``; ``took`` is until the last activity."""
 NEWEST: Final = "-started"
 PAGE: Final = 50
 """Runs on a page."""
@@ -330,7 +330,7 @@ def ordered(table: Table, rows: Ints, sort: str = NEWEST) -> Ints:
 def _values(table: Table, column: str) -> Sequence[Any]:
     columns: dict[str, Sequence[Any] | NDArray[Any]] = {
         "started": table.start_ns,
-        "last": table.last_ns,
+        "took": table.last_ns - table.start_ns,
         "steps": table.steps,
         "run": table.run_ids,
         "outcome": table.outcome,
@@ -342,9 +342,10 @@ def _values(table: Table, column: str) -> Sequence[Any]:
     return found.tolist() if isinstance(found, np.ndarray) else found
 
 
-def count(table: Table, rows: Ints) -> Counts:
-    """How some of a table's runs stand."""
-    return Counts(*np.bincount(table.outcome[rows], minlength=4).tolist())
+def count(table: Table, rows: Ints | None = None) -> Counts:
+    """How some of a table's runs stand, or all of them."""
+    outcome = table.outcome if rows is None else table.outcome[rows]
+    return Counts(*np.bincount(outcome, minlength=len(Outcome)).tolist())
 
 
 def pages(runs: int) -> int:

@@ -18,7 +18,7 @@ OPEN = frozenset(
     }
 )
 """Rules that need no key: they hold nothing of anybody."""
-PAGES = frozenset({"/", "/<path:path>", urls.GO})
+PAGES = frozenset({"/", "/<path:path>", urls.GO, urls.RUNS_CSV, urls.RUNS_JSON})
 """Rules that a person follows: whoever is signed out is led to the sign-in."""
 PARTS = frozenset({"/_dash-layout", "/_dash-dependencies", urls.MAP_DATA})
 """Rules that a page asks by itself."""

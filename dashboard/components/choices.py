@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from dash import dcc, html
@@ -47,6 +47,7 @@ def _dates(look: Look, page: str, custom: bool) -> Component:
     """A form of two dates; it asks the page itself, so its answer is an address too."""
     known = urls.window_query(look.window) if custom else {}
     hidden = {"agent": look.agent, "run": look.run, "view": "tools" if look.view == "tools" else ""}
+    hidden |= {key: str(value or "") for key, value in look.filters._asdict().items()}
     fields: list[Component] = [
         dcc.Input(type="hidden", name=name, value=value) for name, value in hidden.items() if value
     ]
@@ -73,5 +74,10 @@ def views(look: Look) -> Component:
 
 
 def _url(page: str, look: Look) -> str:
-    build = {urls.MAP: urls.map_url, urls.RUN: urls.run_url, urls.CALIBRATION: urls.calibration_url}
+    build: dict[str, Callable[[Look], str]] = {
+        urls.MAP: urls.map_url,
+        urls.RUN: urls.run_url,
+        urls.RUNS: lambda look: urls.runs_url(look, look.filters, look.sort),
+        urls.CALIBRATION: urls.calibration_url,
+    }
     return build[page](look)

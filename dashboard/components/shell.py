@@ -65,6 +65,8 @@ def navigation(path: str, look: Look, agent: str) -> Component:
     links = [("Agents", "a", urls.HOME, path == urls.HOME)]
     if agent:
         links.append(("Map", "m", urls.map_url(here), path == urls.MAP))
+    links.append(("Runs", "r", urls.runs_url(here), path == urls.RUNS))
+    if agent:
         links.append(("Calibration", "c", urls.calibration_url(here), path == urls.CALIBRATION))
     links.append(("Compare", "d", urls.COMPARE, path == urls.COMPARE))
     links.append(("Fuses", "f", urls.FUSES, path == urls.FUSES))
