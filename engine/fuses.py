@@ -167,7 +167,7 @@ def ask(index: Index, live: Live, policies: Iterable[Policy], next_step: str | N
     named = None if next_step is None else foresee(index, live, next_step)
     foresights = (path,) if named is None else (path, named)
     return Asked(
-        path, named, tuple([each for policy in policies if (each := _fired(policy, live, foresights))])
+        path, named, tuple([each for policy in policies if (each := fired(policy, live, foresights))])
     )
 
 
@@ -178,7 +178,7 @@ def _strongest(fired: Sequence[Fired]) -> Fired | None:
     )
 
 
-def _fired(policy: Policy, live: Live, foresights: Sequence[Foresight]) -> Fired | None:
+def fired(policy: Policy, live: Live, foresights: Sequence[Foresight]) -> Fired | None:
     """The first that makes the policy's fuse fire, if one does."""
     for each in foresights:
         if each.high < policy.min_success_odds and _may_fire(policy, live, each):

@@ -91,6 +91,7 @@ class MemoryStore:
         self._clock = clock
         self._keys: dict[str, Key] = {}
         self._policies: tuple[Policy, ...] = ()
+        self._fired: list[Firing] = []
 
     def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
         raise NotImplementedError
@@ -223,24 +224,48 @@ class MemoryStore:
         return self._policies
 
     def set_policy(self, tenant: str, policy: Policy) -> bool:
-        raise NotImplementedError
+        was_there = self.remove_policy(tenant, policy.name)
+        self._policies = (*self._policies, policy)
+        return not was_there
 
     def set_policies(self, tenant: str, policies: Sequence[Policy]) -> None:
         self._policies = tuple(policies)
 
     def remove_policy(self, tenant: str, name: str) -> bool:
-        raise NotImplementedError
+        kept = tuple(policy for policy in self._policies if policy.name != name)
+        was_there, self._policies = len(kept) < len(self._policies), kept
+        return was_there
 
     def add_firings(self, tenant: str, firings: Sequence[Firing]) -> int:
-        raise NotImplementedError
+        self._fired += firings
+        return len(firings)
 
     def firings(
         self, tenant: str, now_ns: int, before: int = MAX_NUMBER, limit: int = 100, wanted: Lines = EVERY_LINE
     ) -> list[Recorded]:
-        raise NotImplementedError
+        lines = [
+            (number, firing)
+            for number, firing in enumerate(self._fired, 1)
+            if number < before
+            and wanted.policy in (None, firing.policy)
+            and wanted.run_id in (None, firing.run_id)
+        ]
+        return [self._recorded(number, firing, now_ns) for number, firing in lines[::-1][:limit]]
+
+    def _recorded(self, number: int, firing: Firing, now_ns: int) -> Recorded:
+        run = self._runs.get(firing.run_id)
+        if run is None:
+            return Recorded(number, firing, None, None)
+        outcome = _outcome(run, now_ns)
+        return Recorded(number, firing, outcome, None if outcome is Outcome.UNKNOWN else run.source)
 
     def tally(self, tenant: str, now_ns: int, wanted: Lines = EVERY_LINE) -> list[Tally]:
-        raise NotImplementedError
+        runs: dict[tuple[str, str, str], dict[str, tuple[bool, Outcome | None]]] = {}
+        for line in self.firings(tenant, now_ns, limit=MAX_NUMBER, wanted=wanted):
+            key = line.firing.policy, line.firing.action, line.firing.mode
+            ended = line.source is Source.INFERRED, line.outcome if line.source is not None else None
+            runs.setdefault(key, {})[line.firing.run_id] = ended
+        return [_tally(key, [*ended.values()]) for key, ended in sorted(runs.items())]
 
     def expire(self, tenant: str, before_ns: int, limit: int) -> Expired:
         raise NotImplementedError
@@ -335,6 +360,15 @@ def _ticket(name: str, rows: list[RunRow]) -> TicketRow:
     ended = [outcomes.count(outcome) for outcome in Outcome]
     starts = [row.start_ns for row in rows]
     return TicketRow._make((name, tuple(agents), *ended, max(starts)))
+
+
+def _tally(key: tuple[str, str, str], ended: list[tuple[bool, Outcome | None]]) -> Tally:
+    counts = [
+        ended.count((inferred, outcome))
+        for inferred in (False, True)
+        for outcome in (Outcome.SUCCESS, Outcome.FAILURE, Outcome.ABANDONED)
+    ]
+    return Tally._make((*key, len(ended), *counts, ended.count((False, None))))
 
 
 def _summary(tenant: str, agent: str, inside: list[Run], every: list[Run], now_ns: int) -> AgentSummary:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple, get_type_hints
 from urllib.parse import parse_qsl, urlencode
@@ -50,6 +50,7 @@ WRONG = {
     "mode": "Either shadow or enforce.",
 }
 """What is right in a field where something else stands."""
+TAKEN = "A policy of this name is there already: edit that one, or take another name."
 
 
 def draft_of(policy: Policy) -> Draft:
@@ -69,6 +70,11 @@ def draft_of(policy: Policy) -> Draft:
         policy.mode,
         stamp(policy),
     )
+
+
+def opened(policy: Policy | None, name: str) -> Draft:
+    """The form as it is opened: of the policy that is set, or of a new one by this name."""
+    return draft_of(policy) if policy else Draft(name=name)
 
 
 def percent_of(share: float) -> str:
@@ -135,6 +141,16 @@ def read(draft: Draft) -> Policy | dict[str, str]:
         except (msgspec.ValidationError, ArithmeticError):
             wrong[field] = WRONG[field]
     return wrong or msgspec.convert(found, Policy)
+
+
+def complaints(
+    found: Policy | dict[str, str], draft: Draft, edited: str, every: Iterable[Policy]
+) -> dict[str, str]:
+    """What is wrong with a draft, by field; a new policy must not take the name of another."""
+    wrong = dict(found) if isinstance(found, dict) else {}
+    if not edited and any(policy.name == draft.name.strip() for policy in every):
+        wrong["name"] = TAKEN
+    return wrong
 
 
 def _value(field: str, text: str) -> Any:

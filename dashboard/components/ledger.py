@@ -21,6 +21,7 @@ from engine.store import Recorded
 HEADS = (
     ("When", ""),
     ("Run", "run"),
+    ("Agent", ""),
     ("Policy", ""),
     ("Said", ""),
     ("Steps", "number"),
@@ -45,7 +46,8 @@ def _row(line: Recorded, now_ns: int) -> Component:
     return html.Tr(
         [
             html.Td(words.ago(firing.time_ns, now_ns), title=words.utc(firing.time_ns), className="dim"),
-            html.Th([_run(line), html.Span(firing.agent, className="dim small clip")], scope="row"),
+            html.Th(_run(line), scope="row"),
+            html.Td(html.Span(firing.agent, className="clip", title=firing.agent)),
             html.Td(dcc.Link(firing.policy, href=href, className="clip", title=firing.policy)),
             html.Td(policies.badge(firing.action, firing.mode)),
             html.Td(_steps(firing), className="number"),

@@ -15,6 +15,7 @@ from dashboard.components.drafts import percent_of
 from dashboard.urls import Look
 from engine.fuses import Policy
 from engine.rehearsing import Caught, Rehearsal
+from engine.replaying import Replay
 from engine.statistics import wilson_one
 from engine.store import Tally
 
@@ -58,16 +59,17 @@ def in_words(policy: Policy) -> str:
     """What a policy asks for, in one sentence.
 
     >>> in_words(Policy(name="low", agent="desk", min_success_odds=0.25, action="stop", mode="shadow"))
-    'Would stop runs of desk whose odds of success are below 25% even at the upper bound of the 95% \
-interval, by at least 30 earlier runs on their path and after 3 steps.'
+    "Would stop runs of desk that have taken 3 steps, where at least 30 earlier runs went the same way and \
+even the upper bound of their success rate's 95% interval is below 25%."
     """
     whose = f"runs of {words.quoted(policy.agent)}" if policy.agent else "runs of every agent"
     support = words.count(policy.foresight_min_support, "earlier run")
-    steps = words.count(policy.foresight_after_steps, "step")
+    after = policy.foresight_after_steps
+    taken = f" that have taken {words.count(after, 'step')}" if after else ""
     return (
-        f"{VERBS[policy.action, policy.mode]} {whose} whose odds of success are below "
-        f"{percent_of(policy.min_success_odds)}% even at the upper bound of the 95% interval, by at least "
-        f"{support} on their path{f' and after {steps}' if policy.foresight_after_steps else ''}."
+        f"{VERBS[policy.action, policy.mode]} {whose}{taken}, where at least {support} went the same way and "
+        "even the upper bound of their success rate's 95% interval is below "
+        f"{percent_of(policy.min_success_odds)}%."
     )
 
 
@@ -143,6 +145,31 @@ def now_in_words(policy: Policy, caught: Sequence[Caught], now: Rehearsal) -> st
     would = f"would {verb}" if caught else f"Of {words.count(now.asked, 'run')} in flight none would {verb}"
     of = f"{len(caught):,} of {words.count(now.asked, 'run')} in flight "
     return f"{of}{would}" if caught else f"{would}."
+
+
+def replay_in_words(policy: Policy, found: Replay) -> str:
+    """What a policy would have done to runs that are over.
+
+    >>> policy = Policy(name="low", min_success_odds=0.5, action="stop")
+    >>> replay_in_words(policy, Replay(180, 98, 50, 5))
+    'Of the latest 180 runs that are over, asked about before every call and judged by all the others, it \
+would have stopped 50. 5 of these succeeded: 10.0% false stops (4.3–21.4%). Of the 82 that did not succeed \
+it would have stopped 45.'
+    """
+    if not found.runs:
+        return "No run that is over can be asked about: there is none in a map of the last 30 days."
+    verb, kind = {"stop": "stopped", "warn": "warned"}[policy.action], f"{FALSE[policy.action]}s"
+    over = words.count(found.runs, "run")
+    asked = f"Of the latest {over} that are over, asked about before every call and judged by all the others,"
+    if not found.fired:
+        return f"{asked} it would have {verb} none."
+    share, bounds = found.lost / found.fired, words.interval(*wilson_one(found.lost, found.fired))
+    ended, caught = found.runs - found.successes, found.fired - found.lost
+    return (
+        f"{asked} it would have {verb} {found.fired:,}. {found.lost:,} of these succeeded: "
+        f"{words.percent(share)} {kind} ({bounds}). Of the {ended:,} that did not succeed "
+        f"it would have {verb} {caught:,}."
+    )
 
 
 def policy(each: Policy, shown: Shown) -> Component:

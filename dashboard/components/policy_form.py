@@ -108,6 +108,13 @@ def form(draft: Draft, name: str, wrong: Mapping[str, str], agents: Sequence[str
     )
 
 
+def card(form: Component, wrong: Mapping[str, str]) -> Component:
+    """The form in its card, with what is said first where something is wrong."""
+    said = "Nothing was saved: see what is marked."
+    alert = [html.P(said, className="field-wrong", role="alert")] if wrong else []
+    return html.Section([html.H2("What it asks for"), *alert, form], className="card")
+
+
 def _text(
     field: str,
     label: str,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -19,20 +19,26 @@ from engine.builder import Failed
 from engine.declaring import run_named
 from engine.fuses import MAX_POLICIES, Policy
 from engine.keys import Role
+from engine.queries import DEFAULT_WINDOW
 from engine.rehearsing import Rehearsal, rehearse
+from engine.replaying import replay
 from engine.runs import ALL_TIME, Cohort
 from engine.store import MAX_NUMBER, Lines, Tally
 from engine.walk import Index
 
 SHOWN = 50
 """Lines of the ledger on a page."""
+ONLY_ADMINS = "Changing policies takes an admin key."
+"""What is said to those who may only look."""
+TRIED = 12
+"""Agents on whose runs a policy is tried that is for all."""
 
 
 def layout(service: Service, look: Look) -> Page:
     """The form of one policy, if that is asked for; else all of them, or one, and the ledger."""
     every = service.store.policies(service.tenant)
     if look.edit is not None:
-        return _edit(service, look, look.edit, every)
+        return _edit(service, look, every)
     tallies = service.store.tally(service.tenant, service.now_ns())
     chosen = [policy for policy in every if look.policy in ("", policy.name)]
     if look.policy and not chosen and not any(each.policy == look.policy for each in tallies):
@@ -42,7 +48,7 @@ def layout(service: Service, look: Look) -> Page:
     body = html.Div(
         [
             _head(look, every, shown.may_change),
-            *_unbuilt(service, now),
+            *_unbuilt(now),
             _policies(chosen, shown, tallies),
             _ledger(
                 service, look, sorted({*(each.name for each in every), *(one.policy for one in tallies)})
@@ -50,7 +56,7 @@ def layout(service: Service, look: Look) -> Page:
         ],
         className="fuses-page",
     )
-    waiting = _waits(service, now)
+    waiting = bool(_awaited(service, now.unbuilt))
     return Page("Fuses", body, waiting=waiting, stamp=_stamp(every, tallies, now, waiting))
 
 
@@ -58,20 +64,27 @@ def register(app: Dash, service: Service) -> None:
     """Its forms ask by themselves."""
 
 
-def _rehearsed(service: Service, asked: Sequence[Policy]) -> Rehearsal:
-    """What policies would do now, by the maps that are built; what is missing is requested."""
+def _index(service: Service) -> Callable[[Cohort], Index | None]:
+    """The nodes of maps that are built; what is missing is requested."""
 
     def index(cohort: Cohort) -> Index | None:
         found = service.maps.index(cohort)
         return found[1] if found else None
 
-    return rehearse(service.store, service.tenant, asked, service.now_ns(), index) if asked else Rehearsal()
+    return index
 
 
-def _waits(service: Service, now: Rehearsal) -> bool:
-    """Whether a map that is missing will be there in a moment."""
-    answers = (service.maps.get(Cohort(service.tenant, agent)) for agent in now.unbuilt)
-    return any(not isinstance(answer, Failed) for answer in answers)
+def _rehearsed(service: Service, asked: Sequence[Policy]) -> Rehearsal:
+    """What policies would do now, by the maps that are built."""
+    if not asked:
+        return Rehearsal()
+    return rehearse(service.store, service.tenant, asked, service.now_ns(), _index(service))
+
+
+def _awaited(service: Service, agents: Iterable[str]) -> list[str]:
+    """Of agents whose map is missing, those whose map will be there in a moment."""
+    answers = {agent: service.maps.get(Cohort(service.tenant, agent)) for agent in sorted(agents)}
+    return [agent for agent, answer in answers.items() if not isinstance(answer, Failed)]
 
 
 def _by_policy(tallies: Sequence[Tally]) -> dict[str, list[Tally]]:
@@ -101,7 +114,7 @@ def _head(look: Look, every: Sequence[Policy], may_change: bool) -> Component:
     return html.Div([html.Div(parts, className="page-head"), html.P(said, className="headline")])
 
 
-def _unbuilt(service: Service, now: Rehearsal) -> list[Component]:
+def _unbuilt(now: Rehearsal) -> list[Component]:
     if not now.left_out:
         return []
     runs = words.count(now.left_out, "run")
@@ -130,7 +143,7 @@ def _policies(chosen: Sequence[Policy], shown: Shown, tallies: Sequence[Tally]) 
         items = [policies.gone(each) for each in lost]
         parts += [html.H3("Set no more"), html.Ol(items, className="policies")]
     if not shown.may_change:
-        parts.append(html.P("Changing policies takes an admin key.", className="dim"))
+        parts.append(html.P(ONLY_ADMINS, className="dim"))
     return html.Section(parts, className="card")
 
 
@@ -158,7 +171,7 @@ def _ledger(service: Service, look: Look, names: Sequence[str]) -> Component:
         parts.append(html.P(_none(look)))
     else:
         which = "Older lines" if look.after else "Newest first"
-        caption = f"{which}; a run that asks before each call may fill several"
+        caption = f"{which}. A run may be there more than once, as it is asked about before each call."
         parts += [html.Div(ledger.table(lines, caption, now_ns), className="scroll")]
         parts += [pages] if (pages := ledger.paging(look, lines, more)) else []
     return html.Section(parts, className="card", id="ledger")
@@ -173,65 +186,65 @@ def _none(look: Look) -> str:
     return "No fuse has fired yet: a line appears when an agent asks before a call and the odds are too low."
 
 
-def _edit(service: Service, look: Look, name: str, every: Sequence[Policy]) -> Page:
+def _edit(service: Service, look: Look, every: Sequence[Policy]) -> Page:
     """The form, with what was typed if something was, and what that would do."""
-    title = f"{name} · policy" if name else "New policy"
+    name = look.edit or ""
+    title, back = name or "New policy", dcc.Link("All policies", href=urls.fuses_url())
     if not service.caller().may(Role.ADMIN):
-        back = dcc.Link("All policies", href=urls.fuses_url())
-        return Page(
-            title,
-            states.message("Not with this key", "Changing policies takes an admin key.", back),
-            stamp="no",
-        )
+        said = states.message("Not with this key", ONLY_ADMINS, back)
+        return Page(title, said, stamp="reader")
     there = next((policy for policy in every if policy.name == name), None)
-    draft = (
-        drafts.unwrite(look.draft) if look.draft else drafts.draft_of(there) if there else Draft(name=name)
-    )
+    draft = drafts.unwrite(look.draft) if look.draft else drafts.opened(there, name)
     found = drafts.read(draft)
-    wrong = dict(found) if isinstance(found, dict) and look.draft else {}
-    if not name and any(policy.name == draft.name.strip() for policy in every):
-        wrong["name"] = "A policy of this name is there already: edit that one, or take another name."
-    parts: list[Any] = [
-        html.Div(
-            [
-                html.H1(name or "New policy", className="clip"),
-                dcc.Link("All policies", href=urls.fuses_url()),
-            ],
-            className="page-head",
-        ),
-        *[states.notice(text) for text in changed(name, draft, there, len(every))],
-    ]
-    form = policy_form.form(draft._replace(seen=drafts.stamp(there)), name, wrong, sorted(_agents(service)))
-    alert = (
-        [html.P("Nothing was saved: see what is marked.", className="field-wrong", role="alert")]
-        if wrong
-        else []
-    )
-    card = html.Section([html.H2("What it asks for"), *alert, form], className="card")
-    if isinstance(found, dict) or wrong or not look.draft:
-        return Page(title, html.Div([*parts, card], className="fuses-page"), stamp=_stamp(there, draft))
-    now = _rehearsed(service, [found])
-    tried = [
-        html.H2("As it stands in the form"),
-        html.P(policies.in_words(found)),
-        html.P(policies.now_in_words(found, now.caught.get(found.name, ()), now)),
-        html.P("Nothing is saved yet.", className="dim"),
-    ]
-    body = html.Div(
-        [*parts, *_unbuilt(service, now), card, html.Section(tried, className="card", role="status")]
-    )
-    waiting = _waits(service, now)
-    return Page(title, body, waiting=waiting, stamp=_stamp(there, draft, now, waiting))
+    wrong = drafts.complaints(found, draft, name, every) if look.draft else {}
+    again = draft._replace(seen=drafts.stamp(there))
+    form = policy_form.form(again, name if there else "", wrong, sorted(_agents(service)))
+    tried, waiting = [], False
+    if not isinstance(found, dict) and not wrong:
+        shown, waiting = _tried(service, found, found == there)
+        tried = [shown]
+    head = html.Div([html.H1(title, className="clip", title=title), back], className="page-head")
+    notices = [states.notice(text) for text in _changed(name, draft, there, len(every))]
+    body = html.Div([head, *notices, policy_form.card(form, wrong), *tried], className="fuses-page")
+    stamp = _stamp(there, draft, wrong, [section.to_plotly_json() for section in tried])
+    return Page(title, body, waiting=waiting and bool(look.draft), stamp=stamp)
 
 
-def changed(name: str, draft: Draft, there: Policy | None, count: int) -> list[str]:
+def _tried(service: Service, policy: Policy, is_set: bool) -> tuple[Component, bool]:
+    """What a policy would do and would have done, as far as maps are built; and whether some come yet."""
+    now, agents = _rehearsed(service, [policy]), _replayed(service, policy)
+    missing = [agent for agent in agents if service.maps.index(Cohort(service.tenant, agent)) is None]
+    waiting = _awaited(service, {*missing, *now.unbuilt})
+    over = replay(service.store, service.tenant, policy, agents, service.now_ns(), _index(service))
+    building = [html.P(f"The map of {_names(waiting)} is being built: it counts as soon as it is there.")]
+    parts = [
+        html.H2("What it does" if is_set else "What it would do"),
+        html.P(policies.in_words(policy)),
+        html.P(policies.replay_in_words(policy, over)),
+        html.P(policies.now_in_words(policy, now.caught.get(policy.name, ()), now)),
+        *(building if waiting else []),
+        *([] if is_set else [html.P("Nothing is saved yet.", className="dim")]),
+    ]
+    return html.Section(parts, className="card", role="status"), bool(waiting)
+
+
+def _replayed(service: Service, policy: Policy) -> list[str]:
+    """Agents whose runs a policy is tried on: those with most runs that are over."""
+    known = service.store.agents(service.tenant, DEFAULT_WINDOW, service.now_ns())
+    its = [each for each in known if each.completed and policy.agent in (None, each.agent)]
+    return [each.agent for each in sorted(its, key=lambda each: -each.completed)[:TRIED]]
+
+
+def _changed(name: str, draft: Draft, there: Policy | None, count: int) -> list[str]:
     """What has changed since the form was opened, and whether there is room for one more."""
     if there is None and count >= MAX_POLICIES:
         return [f"There are {count} policies, and there may be no more: remove one first."]
-    if not draft.seen or draft.seen == drafts.stamp(there):
-        return []
+    if there is None and draft.seen:
+        return [f"The policy {words.quoted(name)} was removed meanwhile; saving sets it again."]
     if there is None:
-        return [f"The policy {name} was removed meanwhile; saving sets it again."]
+        return [f"No policy is called “{words.quoted(name)}”: this makes one."] if name else []
+    if draft.seen in ("", drafts.stamp(there)):
+        return []
     return [
         f"The policy was changed meanwhile. Now it says: {policies.in_words(there)} Saving replaces that."
     ]
