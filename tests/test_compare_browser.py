@@ -124,6 +124,19 @@ def test_the_link_to_the_fork_brings_it_into_view(page: Page) -> None:
     expect(page.locator(".fork .lane-line")).to_be_in_viewport()
 
 
+def test_which_run_a_lane_is_of_stays_in_view_over_the_rows(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 500})
+    page.goto(PAIR)
+    page.get_by_role("link", name="Go to the fork, decision 14").click()
+    heads, fork = page.locator(".lane-heads"), page.locator(".fork")
+    expect(fork).to_be_in_viewport()
+    page.evaluate("scrollBy(0, 60)")
+    expect(heads).to_be_in_viewport(ratio=1)
+    page.evaluate("document.querySelector('.fork').scrollIntoView()")
+    head, row = heads.bounding_box(), fork.bounding_box()
+    assert head and row and row["y"] >= head["y"] + head["height"]
+
+
 def test_what_is_the_same_is_unfolded_by_key(page: Page) -> None:
     page.goto(PAIR)
     fold = page.locator(".lane-fold summary")
