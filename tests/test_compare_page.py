@@ -75,6 +75,7 @@ def test_a_ticket_lists_its_runs_and_leads_to_the_pair_that_tells_most(service: 
     send(service.store, "bare", [EDIT], FAILED._replace(recorded=False, age_ns=3 * HOUR_NS))
     page = settled(service, "/compare?ticket=T-7")
     assert "good success – 1 hour ago 1 recorded insufficient history Choose as A" in said(page)
+    assert "Compare a success with a failure" in said(page)
     assert "bare failure – 3 hours ago 1 by steps only insufficient history Choose as A" in said(page)
     assert "/compare?ticket=T-7&a=good&b=bad" in links(page.body)
 

@@ -136,9 +136,8 @@ def contrast_link(rows: Sequence[RunRow], ticket: str) -> list[Component]:
     if pair is None:
         return []
     href = urls.compare_url(pair[0].run_id, pair[1].run_id, ticket)
-    ended = "failure" if pair[1].outcome is Outcome.FAILURE else "abandoned run"
-    text = f"Compare the latest success with the latest {ended}"
-    link = dcc.Link(text, href=href, className="button primary")
+    ended = "a failure" if pair[1].outcome is Outcome.FAILURE else "an abandoned run"
+    link = dcc.Link(f"Compare a success with {ended}", href=href, className="button primary")
     return [html.P(link)]
 
 
