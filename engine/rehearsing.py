@@ -31,18 +31,31 @@ class Rehearsal(NamedTuple):
     ----------
     caught : mapping
         By policy: the runs its fuse would fire in, those whose interval ends lowest first.
-    asked : int
-        Runs in flight that were asked about.
-    left_out : int
-        Those that were not: there are too many, or the map of their agent is not there.
+    asked : mapping
+        By agent: how many of its runs in flight were asked about.
+    left_out : mapping
+        By agent: how many were not, as there are too many, or its map is not there.
     unbuilt : tuple of str
         Agents whose map is not there.
     """
 
     caught: Mapping[str, tuple[Caught, ...]] = {}
-    asked: int = 0
-    left_out: int = 0
+    asked: Mapping[str, int] = {}
+    left_out: Mapping[str, int] = {}
     unbuilt: tuple[str, ...] = ()
+
+    def about(self, policy: Policy) -> tuple[int, int]:
+        """How many runs in flight that are a policy's were asked about, and how many were not.
+
+        >>> found = Rehearsal(asked={"desk": 6, "shop": 2}, left_out={"shop": 1})
+        >>> found.about(Policy(name="low", agent="desk", min_success_odds=0.5, action="stop"))
+        (6, 0)
+        """
+
+        def its(counts: Mapping[str, int]) -> int:
+            return sum(count for agent, count in counts.items() if policy.agent in (None, agent))
+
+        return its(self.asked), its(self.left_out)
 
 
 def ask_about(index: Index, run: Run, policies: Sequence[Policy]) -> Asked:
@@ -75,10 +88,10 @@ def rehearse(
         if each.unknown and not theirs.isdisjoint((None, each.agent))
     }
     built = {agent: found for agent in in_flight if (found := index(Cohort(tenant, agent)))}
-    asked, hits = 0, list[Caught]()
+    asked, hits = dict.fromkeys(in_flight, 0), list[Caught]()
     for agent, nodes in built.items():
-        for run in _runs(store, Cohort(tenant, agent, ALL_TIME), now_ns, most - asked):
-            asked += 1
+        for run in _runs(store, Cohort(tenant, agent, ALL_TIME), now_ns, most - sum(asked.values())):
+            asked[agent] += 1
             fired = ask_about(nodes, run, policies).fired
             hits += [Caught(run.run_id, agent, each) for each in fired]
     hits.sort(key=lambda caught: caught.fired.foresight.high)
@@ -86,8 +99,8 @@ def rehearse(
         policy.name: tuple(each for each in hits if each.fired.policy.name == policy.name)
         for policy in policies
     }
-    unbuilt = tuple(agent for agent in in_flight if agent not in built)
-    return Rehearsal(caught, asked, max(0, sum(in_flight.values()) - asked), unbuilt)
+    left_out = {agent: max(0, count - asked[agent]) for agent, count in in_flight.items()}
+    return Rehearsal(caught, asked, left_out, tuple(agent for agent in in_flight if agent not in built))
 
 
 def _runs(store: Store, cohort: Cohort, now_ns: int, limit: int) -> Iterator[Run]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import count
 from math import inf
@@ -37,6 +38,7 @@ from engine.store import (
     AgentSummary,
     Appended,
     Changes,
+    DayRow,
     Expired,
     Lines,
     Receipt,
@@ -149,6 +151,15 @@ class MemoryStore:
             for agent in sorted({run.agent for run in self._runs.values()})
         ]
 
+    def days(self, tenant: str, agents: Sequence[str], window: Window, now_ns: int) -> list[DayRow]:
+        ended = Counter(
+            (agent, max(0, (now_ns - run.start_ns) // DAY_NS), _outcome(run, now_ns))
+            for agent in agents
+            for run in self._inside(agent, window, now_ns)
+        )
+        days = sorted({(agent, day) for agent, day, _ in ended})
+        return [DayRow._make((*day, *(ended[*day, outcome] for outcome in Outcome))) for day in days]
+
     def paths(self, cohort: Cohort, now_ns: int, max_runs: int = 20_000) -> Paths:
         if not self._inside(cohort.agent, Window(0), now_ns):
             raise UnknownAgentError(f"No run of agent {cohort.agent!r} is in this store.")
@@ -168,6 +179,14 @@ class MemoryStore:
     def runs(self, cohort: Cohort, now_ns: int, limit: int = 100, wanted: Wanted = EVERY) -> list[RunRow]:
         rows = [_row(run, now_ns) for run in self._inside(cohort.agent, cohort.window, now_ns)]
         return [row for row in rows if wanted.outcome in (None, row.outcome)][:limit]
+
+    def live_runs(self, tenant: str, now_ns: int, limit: int, agent: str | None = None) -> list[Run]:
+        found = [
+            run
+            for run in self._runs.values()
+            if agent in (None, run.agent) and _outcome(run, now_ns) is Outcome.UNKNOWN
+        ]
+        return sorted(found, key=lambda run: -run.last_ns)[:limit]
 
     def tickets(self, tenant: str, now_ns: int, text: str = "", limit: int = 100) -> list[TicketRow]:
         every = sorted({run.ticket for run in self._runs.values() if run.ticket})

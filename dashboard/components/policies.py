@@ -97,8 +97,7 @@ def outcome_in_words(tally: Tally) -> str:
 
     >>> outcome_in_words(Tally("low", "stop", "shadow", 11, 1, 7, 0, 0, 1, 0, 2))
     'Would have stopped 11 runs. By what was said of 8 of them, 1 succeeded after all: 12.5% false stops \
-(2.2–47.1%). Of 1 nobody said how it ended: it is inferred to have failed, and not counted. 2 are not over, \
-or gone.'
+(2.2–47.1%). How 1 more ended is only inferred (1 failed), and not counted. 2 are not over, or gone.'
     """
     parts = [f"{_fired(tally)} {words.count(tally.runs, 'run')}."]
     said = tally.successes + tally.failures + tally.abandoned
@@ -125,26 +124,25 @@ def _inferred(tally: Tally) -> list[str]:
     ended = (
         (tally.inferred_successes, "succeeded"),
         (tally.inferred_failures, "failed"),
-        (tally.inferred_abandoned, "been abandoned"),
+        (tally.inferred_abandoned, "abandoned"),
     )
+    each = ", ".join(f"{count:,} {how}" for count, how in ended if count)
     number = sum(count for count, _ in ended)
-    if not number:
-        return []
-    if number == 1:
-        how = next(word for count, word in ended if count)
-        return [f"Of 1 nobody said how it ended: it is inferred to have {how}, and not counted."]
-    each = ", ".join(f"{count:,} to have {how}" for count, how in ended if count)
-    return [f"Of {number:,} nobody said how they ended: {each} is inferred, and not counted."]
+    return [f"How {number:,} more ended is only inferred ({each}), and not counted."] if number else []
 
 
 def now_in_words(policy: Policy, caught: Sequence[Caught], now: Rehearsal) -> str:
-    """In how many runs in flight a policy's fuse would fire."""
-    if not now.asked:
-        return "No run in flight could be asked about." if now.left_out else "No run of its is in flight."
+    """In how many runs in flight a policy's fuse would fire.
+
+    >>> policy = Policy(name="low", min_success_odds=0.5, action="stop")
+    >>> now_in_words(policy, (), Rehearsal(asked={"desk": 6})), now_in_words(policy, (), Rehearsal())
+    ('None of 6 runs in flight would be stopped.', 'No run is in flight.')
+    """
+    asked, left_out = now.about(policy)
+    if not asked:
+        return "No run in flight could be asked about." if left_out else "No run is in flight."
     verb = {"stop": "be stopped", "warn": "be warned"}[policy.action]
-    would = f"would {verb}" if caught else f"Of {words.count(now.asked, 'run')} in flight none would {verb}"
-    of = f"{len(caught):,} of {words.count(now.asked, 'run')} in flight "
-    return f"{of}{would}" if caught else f"{would}."
+    return f"{len(caught) or 'None'} of {words.count(asked, 'run')} in flight would {verb}."
 
 
 def replay_in_words(policy: Policy, found: Replay) -> str:
@@ -214,21 +212,21 @@ def _now(each: Policy, shown: Shown) -> Component:
     if caught:
         links = [evidence.run_link(one.run_id, Look()) for one in caught[:NAMED]]
         more = len(caught) - NAMED
-        said += [": ", *[part for link in links for part in (link, " ")]]
-        said += [f"and {more:,} more."] if more > 0 else []
+        said += [part for link in links for part in (" ", link)]
+        said += [f" and {more:,} more"] if more > 0 else []
     return html.P(said, className="now-firing" if caught else "dim")
 
 
 def _actions(each: Policy, shown: Shown) -> Component:
     other = "shadow" if each.mode == "enforce" else "enforce"
-    label = "Put in shadow" if other == "shadow" else "Enforce"
+    label, yes = ("Put in shadow", "put it in shadow") if other == "shadow" else ("Enforce", "enforce it")
     return html.Div(
         [
             dcc.Link("Edit", href=urls.fuses_url(edit=each.name), className="button small"),
             _asked(
                 label,
                 _about_mode(each, shown),
-                f"Yes, {label.lower()} it",
+                f"Yes, {yes}",
                 each,
                 urls.SET_MODE,
                 shown,
@@ -244,13 +242,11 @@ def _about_mode(each: Policy, shown: Shown) -> str:
     if each.mode == "enforce":
         return "Every call is allowed again at once; what it would have said is written down."
     caught = len(shown.now.caught.get(each.name, ()))
-    told = {"stop": "stop", "warn": "be warned"}[each.action]
+    told = {"stop": "told to stop", "warn": "warned"}[each.action]
     tally = next((one for one in shown.tallies.get(each.name, ()) if one.mode == "shadow"), None)
     false = f" In shadow so far: {words.count(tally.successes, FALSE[each.action])}." if tally else ""
-    return (
-        f"Agents that ask are told to {told} from their next call on; of the runs in flight this is "
-        f"{caught:,}.{false}".replace("told to be warned", "warned")
-    )
+    runs = words.count(caught, "run")
+    return f"From their next call on, agents that ask are {told}. At this moment that is {runs}.{false}"
 
 
 def _about_removal(each: Policy) -> str:

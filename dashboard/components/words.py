@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from unicodedata import bidirectional
 
 from engine.forks import compared
 from engine.maps import Totals
@@ -65,7 +66,20 @@ def quoted(text: str) -> str:
     ('run-1', 'aaaaaaa… (100 more characters)')
     """
     more = len(text) - QUOTED
-    return f"{text[:QUOTED]}… ({more:,} more characters)" if more > 0 else text
+    return f"{_isolated(text[:QUOTED])}… ({more:,} more characters)" if more > 0 else _isolated(text)
+
+
+_TURNING = frozenset({"R", "AL", "LRE", "RLE", "LRO", "RLO", "LRI", "RLI", "FSI", "PDF", "PDI"})
+
+
+def _isolated(text: str) -> str:
+    """A text that does not turn what stands around it, whichever way it is written.
+
+    >>> _isolated("run-1"), _isolated("a\\u202eb") == "\\u2068a\\u202eb\\u2069"
+    ('run-1', True)
+    """
+    turns = not text.isascii() and any(bidirectional(character) in _TURNING for character in text)
+    return f"\u2068{text}\u2069" if turns else text
 
 
 LIKELY_CHANCE = 0.05
@@ -174,16 +188,19 @@ def duration(elapsed_ns: int) -> str:
 def window(window: Window) -> str:
     """A window in words.
 
-    >>> window(Window()), window(ALL_TIME), window(Window(86400000000000, None))
-    ('last 30 days', 'all time', 'from 1970-01-02')
+    >>> window(Window()), window(Window(days=1)), window(ALL_TIME)
+    ('last 30 days', 'last 24 hours', 'all time')
+    >>> window(Window(86400000000000, None)), window(Window(0, 86400000000000))
+    ('since 1970-01-02', 'before 1970-01-02')
     """
-    if window == Window():
-        return "last 30 days"
+    if window.is_symbol:
+        return f"last {window.days} days" if window.days > 1 else "last 24 hours"
     if window == ALL_TIME:
         return "all time"
-    start = f"from {_day(window.start_ns)}" if window.start_ns else ""
-    end = f"to {_day(window.end_ns)}" if window.end_ns is not None else ""
-    return " ".join(part for part in (start, end) if part)
+    if window.end_ns is None:
+        return f"since {_day(window.start_ns or 0)}"
+    before = _day(window.end_ns)
+    return f"{_day(window.start_ns)} to {before}" if window.start_ns else f"before {before}"
 
 
 def _day(time_ns: int) -> str:

@@ -115,13 +115,14 @@ def _head(look: Look, every: Sequence[Policy], may_change: bool) -> Component:
 
 
 def _unbuilt(now: Rehearsal) -> list[Component]:
-    if not now.left_out:
+    left_out = sum(now.left_out.values())
+    if not left_out:
         return []
-    runs = words.count(now.left_out, "run")
+    runs = words.count(left_out, "run")
     if now.unbuilt:
         text = f"Of {runs} in flight nothing can be said yet: the map of {_names(now.unbuilt)} is not built."
     else:
-        text = f"{runs} more in flight: the latest {now.asked:,} were asked about."
+        text = f"{runs} more in flight: the latest {sum(now.asked.values()):,} were asked about."
     return [states.notice(text)]
 
 
