@@ -18,8 +18,9 @@ from urllib.request import urlopen
 import pytest
 
 from dashboard.cli import main
-from dashboard.commands import answers, importing, listening
-from dashboard.commands.importing import Imported
+from dashboard.commands import answers, listening
+from engine import importing
+from engine.importing import Imported
 from dashboard.commands.terminal import console, shown
 from engine.errors import UnwritableStoreError
 from engine.spans import Span
@@ -283,7 +284,7 @@ def test_import_counts_the_runs_of_its_own_records_each_once(
     left.close()
 
     assert main(["import", str(path), "--store", str(place)]) == 0
-    assert capsys.readouterr().out == "Spans and outcomes: 30 imported, 0 unchanged, 0 refused; 1 run.\n"
+    assert capsys.readouterr().out == "Records: 30 imported, 0 unchanged, 0 refused; 1 run.\n"
 
 
 def test_differing_copies_in_one_file_are_unchanged_when_it_is_imported_again(
@@ -295,8 +296,8 @@ def test_differing_copies_in_one_file_are_unchanged_when_it_is_imported_again(
 
     assert main(["import", str(path), *place]) == main(["import", str(path), *place]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "Spans and outcomes: 1 imported, 1 unchanged, 0 refused; 1 run.",
-        "Spans and outcomes: 0 imported, 2 unchanged, 0 refused; 1 run.",
+        "Records: 1 imported, 1 unchanged, 0 refused; 1 run.",
+        "Records: 0 imported, 2 unchanged, 0 refused; 1 run.",
     ]
 
 
@@ -310,7 +311,7 @@ def test_import_keeps_the_good_lines_and_names_the_bad(
     asked = ["import", str(path), "--store", str(tmp_path / "store.sqlite")]
     assert main(asked) == 1
     out, err = capsys.readouterr()
-    assert out == "Spans and outcomes: 4 imported, 0 unchanged, 2 refused; 1 run.\n"
+    assert out == "Records: 4 imported, 0 unchanged, 2 refused; 1 run.\n"
     assert [line.rpartition(f"{path}:")[2].partition(": ")[0] for line in err.splitlines()] == ["5", "6"]
     assert main([*asked, "--json"]) == 1
     assert [each["line"] for each in json.loads(capsys.readouterr().out)["refusals"]] == [5, 6]
@@ -341,7 +342,7 @@ def test_outcomes_of_runs_not_seen_are_named(tmp_path: Path, capsys: pytest.Capt
     path.write_text("\n".join([*lines, lines[-1].replace('"r1"', '"typo-run"')]))
     assert main(["import", str(path), *place]) == 0
     assert capsys.readouterr() == (
-        "Spans and outcomes: 5 imported, 0 unchanged, 0 refused; 1 run.\n",
+        "Records: 5 imported, 0 unchanged, 0 refused; 1 run.\n",
         "1 outcome waits for a run not seen yet: typo-run\n",
     )
     outcomes = [lines[-1].replace('"r1"', f'"typo{number}"') for number in range(12)]
@@ -391,7 +392,7 @@ def test_a_full_disk_is_told_with_the_counts(
     monkeypatch.setattr(answers, "open_store", open_filling_up)
     assert main(["import", str(recorded), "--store", str(tmp_path / "store.sqlite")]) == 2
     assert capsys.readouterr() == (
-        "Spans and outcomes: 0 imported, 0 unchanged, 0 refused; 0 runs.\n",
+        "Records: 0 imported, 0 unchanged, 0 refused; 0 runs.\n",
         "forkmap: the disk is full; what was stored before is counted\n",
     )
 
@@ -403,7 +404,7 @@ def test_refusals_that_nobody_reads_cost_neither_counts_nor_exit_code(tmp_path: 
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stderr.close()
-        counts = b"Spans and outcomes: 4 imported, 0 unchanged, 10,000 refused; 1 run.\n"
+        counts = b"Records: 4 imported, 0 unchanged, 10,000 refused; 1 run.\n"
         assert (process.stdout.read(), process.wait(60)) == (counts, 1)
 
 

@@ -326,7 +326,7 @@ class TestAnswers:
             ("Does every call cite a decision?", "no: 1 call cites none", "yes"),
             ("Did the chosen tool run?", "no: not at decision 1", "yes"),
             ("Was a margin too small to trust?", "yes: at decision 1", "no"),
-            ("Did the other run fork off here?", "yes: at decision 1", "yes: at decision 1"),
+            ("Did the other run part from it?", "yes: at decision 1", "yes: at decision 1"),
         )
 
 

@@ -75,7 +75,7 @@ def test_it_holds_diagnosis_sequences_options_arguments_and_answers() -> None:
         "| Does every call cite a decision? | yes | yes |",
         "| Did the chosen tool run? | yes | yes |",
         "| Was a margin too small to trust? | no | no |",
-        "| Did the other run fork off here? | yes: at decision 2 | yes: at decision 2 |",
+        "| Did the other run part from it? | yes: at decision 2 | yes: at decision 2 |",
     ]
 
 

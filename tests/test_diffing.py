@@ -107,7 +107,7 @@ B picked edit_file by argmax, with a margin of 0.03125.
  Does every call cite a decision?   yes                  yes
  Did the chosen tool run?           yes                  yes
  Was a margin too small to trust?   no                   yes: at decision 2
- Did the other run fork off here?   yes: at decision 2   yes: at decision 2
+ Did the other run part from it?    yes: at decision 2   yes: at decision 2
 """
 
 
@@ -121,6 +121,16 @@ def test_arguments_of_two_tools_are_not_held_against_each_other(capsys: pytest.C
     a, b = (decided(1, tool, READ_EDIT, path="a.py") for tool in ("read_file", "edit_file"))
     _, out, _ = told(capsys, write("a.jsonl", a), write("b.jsonl", b))
     assert "arguments" not in out
+
+
+def test_where_one_run_ended_the_options_of_the_other_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = told(capsys, write("a.jsonl", A), write("b.jsonl", decided(1, "read_file", READ_EDIT)))
+    assert code == 1
+    assert [line.split() for line in out.splitlines() if "no decision" in line] == [
+        ["read_file", "0.75,", "chosen", "no", "decision"],
+        ["edit_file", "0.5", "no", "decision"],
+    ]
+    assert "A picked read_file by argmax, with a margin of 0.25.\nB" not in out
 
 
 def test_of_many_arguments_the_rest_is_counted(capsys: pytest.CaptureFixture[str]) -> None:

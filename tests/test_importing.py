@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dashboard.cli import main
-from dashboard.commands.importing import NAMED
+from engine.importing import NAMED
 
 
 def test_the_first_refusals_are_named_and_all_are_counted(
@@ -24,7 +24,7 @@ def test_the_first_refusals_are_named_and_all_are_counted(
     assert (document["imported"], document["refused"], len(document["refusals"])) == (1, NAMED + 8, NAMED)
     assert main(asked) == 1
     told = capsys.readouterr()
-    assert told.out == f"Spans and outcomes: 0 imported, 1 unchanged, {NAMED + 8:,} refused; 0 runs.\n"
+    assert told.out == f"Records: 0 imported, 1 unchanged, {NAMED + 8:,} refused; 0 runs.\n"
     lines = told.err.splitlines()
     assert len(lines) == NAMED + 2
     assert lines[0].startswith(f"{path}:2: ")

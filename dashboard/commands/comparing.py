@@ -21,7 +21,7 @@ from engine.decisions.incident import unread
 from engine.decisions.menus import side_by_side
 from engine.decisions.schema import Option
 from engine.decisions.sides import Side, lanes, side
-from engine.decisions.trace import Finding, Kind
+from engine.decisions.trace import Choice, Finding, Kind
 from engine.errors import UnknownRunError
 from engine.ingest import Refusal, read_file
 from engine.runs import assemble, run_key
@@ -128,17 +128,20 @@ def _sequences(diff: Diff, a: Side, b: Side) -> RenderableType:
 
 def _options(diff: Diff, a: Side, b: Side) -> list[RenderableType]:
     ours, theirs = a.choice(diff, diff.fork), b.choice(diff, diff.fork)
-    if diff.fork is None or ours is None or theirs is None:
+    if diff.fork is None or not (ours or theirs):
         return []
     table = _table(f"options at decision {diff.fork + 1}", "A", "B")
-    for tool, option_a, option_b in side_by_side(ours.options, theirs.options):
-        cells = (_offered(option_a, ours.chosen), _offered(option_b, theirs.chosen))
-        table.add_row(shown(tool), *map(shown, cells))
-    return [table, shown(wording.picked("A", ours)), shown(wording.picked("B", theirs))]
+    menus = (choice.options if choice else () for choice in (ours, theirs))
+    for tool, option_a, option_b in side_by_side(*menus):
+        table.add_row(shown(tool), shown(_offered(option_a, ours)), shown(_offered(option_b, theirs)))
+    picks = [wording.picked(side, choice) for side, choice in (("A", ours), ("B", theirs)) if choice]
+    return [table, *map(shown, picks)]
 
 
-def _offered(option: Option | None, chosen: str) -> str:
-    return wording.offered(option) + (", chosen" if option is not None and option.tool == chosen else "")
+def _offered(option: Option | None, choice: Choice | None) -> str:
+    if choice is None:
+        return "no decision"
+    return wording.offered(option) + (", chosen" if option and option.tool == choice.chosen else "")
 
 
 def _changes(diff: Diff) -> list[RenderableType]:

@@ -14,7 +14,7 @@ from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from dashboard.commands.importing import Imported
+from engine.importing import Imported
 from dashboard.commands.terminal import plain, shown
 from dashboard.components import words
 from engine import calibration as scoring
@@ -71,7 +71,7 @@ def waiting(run_ids: Sequence[str]) -> list[str]:
 def imported(done: Imported) -> RenderableType:
     """What an import did, in a sentence."""
     counts = f"{done.imported:,} imported, {done.unchanged:,} unchanged, {done.refused:,} refused"
-    return shown(f"Spans and outcomes: {counts}; {words.count(done.runs, 'run')}.")
+    return shown(f"Records: {counts}; {words.count(done.runs, 'run')}.")
 
 
 def agents(summaries: Sequence[AgentSummary], tenant: str) -> RenderableType:

@@ -51,17 +51,21 @@ def _sequences(diff: Diff, a: Side, b: Side) -> list[str]:
 def _options(diff: Diff, a: Side, b: Side) -> list[str]:
     """The options at the fork, in one order for both."""
     ours, theirs = a.choice(diff, diff.fork), b.choice(diff, diff.fork)
-    if ours is None or theirs is None:
+    if not (ours or theirs):
         return []
+    menus = (choice.options if choice else () for choice in (ours, theirs))
     rows = [
         (_code(tool), _offered(option_a, ours), _offered(option_b, theirs))
-        for tool, option_a, option_b in side_by_side(ours.options, theirs.options)
+        for tool, option_a, option_b in side_by_side(*menus)
     ]
-    picks = [_escaped(wording.picked(side, choice)) for side, choice in (("A", ours), ("B", theirs))]
+    sides = (("A", ours), ("B", theirs))
+    picks = [_escaped(wording.picked(side, choice)) for side, choice in sides if choice]
     return [*_table((f"Options at decision {(diff.fork or 0) + 1}", "A", "B"), rows), "", *picks]
 
 
-def _offered(option: Option | None, choice: Choice) -> str:
+def _offered(option: Option | None, choice: Choice | None) -> str:
+    if choice is None:
+        return "no decision"
     text = _escaped(wording.offered(option))
     return f"**{text}, chosen**" if option is not None and option.tool == choice.chosen else text
 

@@ -136,7 +136,7 @@ def answers(diff: Diff) -> tuple[Answered, ...]:
         Answered("Does every call cite a decision?", _cited(a), _cited(b)),
         Answered("Did the chosen tool run?", _ran(a), _ran(b)),
         Answered("Was a margin too small to trust?", _low(a), _low(b)),
-        Answered("Did the other run fork off here?", _forked(a, diff), _forked(b, diff)),
+        Answered("Did the other run part from it?", _forked(a, diff), _forked(b, diff)),
     )
 
 
@@ -202,7 +202,8 @@ def _ties(diff: Diff) -> list[str]:
 
 def _equal(diff: Diff) -> str:
     unit = "choice" if diff.by == "decisions" else "step"
-    same = f"The same {_counted(len(diff.rows), unit)} in the same order"
+    places = len(diff.rows)
+    same = f"The same {unit}" if places == 1 else f"The same {_counted(places, unit)} in the same order"
     if diff.by == "steps":
         return f"{same}."
     if diff.changes:
