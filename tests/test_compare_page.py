@@ -131,6 +131,13 @@ def test_a_pick_that_was_close_to_a_tie_is_marked(service: Service) -> None:
     assert "margin 0.02 , close to a tie" in said(page)
 
 
+def test_a_margin_that_is_not_told_is_not_put_down_to_scores_that_are_there(service: Service) -> None:
+    send_pair(service, [READ], [Pick("gone", {"read": 0.7, "edit": 0.5})])
+    page = compared(service)
+    assert "gone no margin" in said(page)
+    assert "The decision tells of none" in attributes(page.body, "title")
+
+
 def test_menus_that_changed_before_the_fork_are_listed_as_its_possible_cause(service: Service) -> None:
     narrower = SEARCH._replace(menu={"search": 0.8})
     send_pair(service, [SEARCH, READ], [narrower, EDIT])
