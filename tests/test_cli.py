@@ -19,10 +19,10 @@ import pytest
 
 from dashboard.cli import main
 from dashboard.commands import answers, listening
-from engine import importing
-from engine.importing import Imported
 from dashboard.commands.terminal import console, shown
+from engine import importing
 from engine.errors import UnwritableStoreError
+from engine.importing import Imported
 from engine.spans import Span
 from engine.store import Appended
 from engine.store.sqlite import SQLiteStore, open_store

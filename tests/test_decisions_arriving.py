@@ -21,11 +21,11 @@ from werkzeug.test import TestResponse
 
 from dashboard.api.events import MEDIA_TYPES
 from dashboard.app import Settings, create_app
-from dashboard.commands.importing import import_files
 from engine.decisions.diff import Diagnosis, compare
 from engine.decisions.reading import read
 from engine.decisions.trace import Trace
 from engine.errors import BusyStoreError, UnknownRunError
+from engine.importing import import_files
 from engine.ingest import read_file
 from engine.ingest.events import read as read_events
 from engine.ingest.limits import LIMITS, Limits

@@ -40,6 +40,7 @@ from engine.decisions.diff import Diagnosis
 from engine.decisions.schema import json_schema
 from engine.decisions.sides import Side, compare_sides, side
 from engine.errors import ForkmapError, StoreError, UnknownAgentError, UnknownRunError
+from engine.importing import import_files as write_files
 from engine.ingest import Refusal
 from engine.keys import Role
 from engine.maps import BehaviourMap
@@ -82,7 +83,7 @@ def import_files(asked: Namespace) -> int:
     errors = console(stderr=True)
     with _store(asked, create=True) as store, importing.progress_bar(errors, asked.files) as watch:
         how = asked.format, asked.agent, asked.ticket, watch
-        done = importing.import_files(store, asked.tenant, asked.files, *how)
+        done = write_files(store, asked.tenant, asked.files, *how)
     _tell([*map(tables.refusal, done.refusals), *tables.notes(done)])
     _print(asked, importing.document, tables.imported, done)
     if done.fault or done.unreadable == len(asked.files):

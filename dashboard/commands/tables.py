@@ -14,12 +14,12 @@ from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from engine.importing import Imported
 from dashboard.commands.terminal import plain, shown
 from dashboard.components import words
 from engine import calibration as scoring
 from engine.calibration import Calibration
 from engine.forks import Fork, explain, explain_hotspot, forks, hotspots, summary
+from engine.importing import Imported
 from engine.ingest import Refusal
 from engine.maps import BehaviourMap, Totals
 from engine.paths import Token

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from rich.console import RenderableType
 
-from dashboard.commands.importing import NAMED
 from dashboard.commands.terminal import shown
 from dashboard.components import words
 from engine.errors import InputError
+from engine.importing import NAMED
 from engine.ingest import Refusal
 from engine.ingest.outcomes import Told, read_outcomes
 from engine.ingest.source import READ_ERRORS, Source, describe

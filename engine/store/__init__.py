@@ -89,6 +89,23 @@ class AgentSummary(NamedTuple):
     last_ns: int
 
 
+class DayRow(NamedTuple):
+    """How an agent's runs of one day ended.
+
+    Attributes
+    ----------
+    day : int
+        Days of 24 hours back from the moment of asking: 0 is the last, and what is dated ahead.
+    """
+
+    agent: str
+    day: int
+    successes: int
+    failures: int
+    abandoned: int
+    live: int
+
+
 class RunRow(NamedTuple):
     """One line of a list of runs; a live run's outcome is UNKNOWN."""
 
@@ -347,6 +364,9 @@ class Store(Protocol):
     def agents(self, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:
         """Every agent that has a run, by name, with the counts of the window."""
 
+    def days(self, tenant: str, agents: Sequence[str], window: Window, now_ns: int) -> list[DayRow]:
+        """Day by day how these agents' runs of a window ended; days without any are left out."""
+
     def paths(self, cohort: Cohort, now_ns: int, max_runs: int = MAX_RUNS) -> Paths:
         """The cohort's paths, newest first: completed runs, then live ones, ``max_runs`` of each.
 
@@ -370,6 +390,9 @@ class Store(Protocol):
 
     def runs(self, cohort: Cohort, now_ns: int, limit: int = 100, wanted: Wanted = EVERY) -> list[RunRow]:
         """The first of the cohort's runs that are wanted, newest first."""
+
+    def live_runs(self, tenant: str, now_ns: int, limit: int, agent: str | None = None) -> list[Run]:
+        """Runs in flight with their steps, of all agents or one, the most recently active ``limit`` first."""
 
     def tickets(self, tenant: str, now_ns: int, text: str = "", limit: int = 100) -> list[TicketRow]:
         """Tickets whose name holds a text, in capitals or not: what the latest 20,000 runs were about.

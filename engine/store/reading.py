@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
 from typing import Any
 
 from engine.conventions import Evaluation, read
 from engine.errors import UnknownRunError
 from engine.paths import identifier
-from engine.runs import Cohort, Declaration, Outcome, Run, Source, Window, said
+from engine.runs import ALL_TIME, DAY_NS, Cohort, Declaration, Outcome, Run, Source, Window, said
 from engine.spans import Span
-from engine.store import AgentSummary, Place, RunRow, Wanted
+from engine.store import AgentSummary, DayRow, Place, RunRow, Wanted
 from engine.store.fitting import bounded, plain
 from engine.store.keys import cohort_numbers, tenant_number, told_names, traces_of_run, traces_told
 from engine.store.packing import unpack_steps
@@ -35,6 +35,15 @@ _EVER = """
 SELECT no, name, (SELECT max(start_ns) FROM runs WHERE agent = agents.no) AS last_ns
 FROM agents WHERE tenant = :tenant AND last_ns IS NOT NULL ORDER BY name"""
 
+_DAYS = f"""
+SELECT name, day, sum(ended = 0), sum(ended = 1), sum(ended = 2), sum(ended = 3) FROM (
+    SELECT a.name, max(0, (:now_ns - start_ns) / {DAY_NS}) AS day,
+           CASE WHEN {IS_LIVE} THEN 3 ELSE outcome END AS ended
+    FROM agents a CROSS JOIN runs r INDEXED BY runs_by_start ON r.agent = a.no
+    WHERE a.tenant = :tenant AND a.name IN (SELECT value FROM json_each(:agents))
+      AND start_ns >= :from_ns AND start_ns < :to_ns)
+GROUP BY name, day"""
+
 _ROWS = f"""
 SELECT run_id, version, ticket, start_ns, last_ns, outcome, source, {IS_LIVE}, step_count, no
 FROM runs INDEXED BY {{}} agent = :agent AND start_ns >= :from_ns AND start_ns < :to_ns
@@ -46,6 +55,14 @@ _BY_START = _ROWS.format("runs_by_start WHERE")
 _BY_TICKET = _ROWS.format("runs_by_ticket WHERE tenant = :tenant AND ticket = :ticket AND")
 _TOP = Place(2**63 - 1, 2**63 - 1)
 """Above every run."""
+
+_IN_FLIGHT = f"""
+SELECT run_id, name, version, ticket, start_ns, r.last_ns, outcome, source, said_by, inferred, steps
+FROM (SELECT r.no, a.name FROM agents a CROSS JOIN runs r INDEXED BY runs_by_activity ON r.agent = a.no
+      WHERE a.tenant = :tenant AND (:agent IS NULL OR a.name = :agent) AND {IS_LIVE}
+      ORDER BY r.last_ns DESC, r.no DESC LIMIT :limit) latest
+JOIN runs r ON r.no = latest.no ORDER BY r.last_ns DESC, r.no DESC"""
+"""It costs by how many there are, not by how many there ever were."""
 
 _NAMED = """
 SELECT run_id FROM runs WHERE no IN (
@@ -86,6 +103,19 @@ def _totals(agent: int, ended: Counter[Any], live: Counter[Any]) -> tuple[int, .
     by_source = [sum(ended[agent, outcome, source] for outcome in _ENDINGS) for source in Source]
     unknown = sum(live[agent, outcome, source] for outcome in _ENDINGS for source in Source)
     return sum(by_outcome), *by_outcome, unknown, *by_source
+
+
+def days(
+    db: sqlite3.Connection, tenant: str, agents: Sequence[str], window: Window, now_ns: int
+) -> list[DayRow]:
+    """Day by day how the runs of these agents ended."""
+    asked = {
+        "tenant": tenant_number(db, tenant),
+        "agents": json.dumps([plain(each) for each in agents]),
+        "now_ns": bounded(now_ns),
+        **scope(window, now_ns),
+    }
+    return [DayRow(*found) for found in db.execute(_DAYS, asked)]
 
 
 def runs(db: sqlite3.Connection, cohort: Cohort, now_ns: int, limit: int, wanted: Wanted) -> list[RunRow]:
@@ -145,6 +175,17 @@ def _run(row: tuple[Any, ...]) -> Run:
     name, agent, version, ticket, start_ns, last_ns, outcome, source, said_by, inferred, blob = row
     ended, how = (Outcome(outcome), Source(source)), (said_by, Outcome(inferred))
     return Run(name, agent, version, ticket, start_ns, last_ns, *ended, *unpack_steps(blob), *how)
+
+
+def live_runs(db: sqlite3.Connection, tenant: str, now_ns: int, limit: int, agent: str | None) -> list[Run]:
+    """Runs in flight with their steps, the most recently active first."""
+    asked = {
+        "tenant": tenant_number(db, tenant),
+        "agent": None if agent is None else plain(agent),
+        "limit": limit,
+        **scope(ALL_TIME, now_ns),
+    }
+    return [_run(row) for row in db.execute(_IN_FLIGHT, asked)]
 
 
 def undeclared(db: sqlite3.Connection, tenant: str, agent: str, limit: int) -> Iterator[Run]:

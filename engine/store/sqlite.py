@@ -36,6 +36,7 @@ from engine.store import (
     AgentSummary,
     Appended,
     Changes,
+    DayRow,
     Expired,
     Lines,
     Receipt,
@@ -212,6 +213,11 @@ class SQLiteStore:
         self._settle_if_possible(tenant)
         return self._read(reading.agents, tenant, window, now_ns)
 
+    def days(self, tenant: str, agents: Sequence[str], window: Window, now_ns: int) -> list[DayRow]:
+        """See :meth:`engine.store.Store.days`."""
+        self._settle_if_possible(tenant)
+        return self._read(reading.days, tenant, agents, window, now_ns)
+
     def paths(self, cohort: Cohort, now_ns: int, max_runs: int = MAX_RUNS) -> Paths:
         """See :meth:`engine.store.Store.paths`."""
         self._settle_if_possible(cohort.tenant)
@@ -231,6 +237,11 @@ class SQLiteStore:
         """See :meth:`engine.store.Store.runs`."""
         self._settle_if_possible(cohort.tenant)
         return self._read(reading.runs, cohort, now_ns, limit, wanted)
+
+    def live_runs(self, tenant: str, now_ns: int, limit: int, agent: str | None = None) -> list[Run]:
+        """See :meth:`engine.store.Store.live_runs`."""
+        self._settle_if_possible(tenant)
+        return self._read(reading.live_runs, tenant, now_ns, limit, agent)
 
     def tickets(self, tenant: str, now_ns: int, text: str = "", limit: int = 100) -> list[TicketRow]:
         """See :meth:`engine.store.Store.tickets`."""
