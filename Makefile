@@ -49,6 +49,7 @@ bench: $(VENV)/develop.stamp $(PEERS)/peers.stamp $(SERVERS)/servers.stamp
 	$(BIN)/python -m benchmarks.fuse_check
 	$(BIN)/python -m benchmarks.http_floor
 	$(BIN)/python -m benchmarks.builds
+	$(BIN)/python -m benchmarks.runs_page
 	$(BIN)/python -m benchmarks.audit
 	$(BIN)/python -m benchmarks.diff
 	$(BIN)/python -m benchmarks.redaction

@@ -40,7 +40,7 @@ PAGE: Final = 50
 """Runs on a page."""
 UNJUDGED: Final = -1
 """In place of a verdict that is not known."""
-_MORE, _TRIES = 100, 3
+_SINCE, _TRIES = 1_000, 3
 
 
 class Filters(NamedTuple):
@@ -161,7 +161,7 @@ class Listing:
 
     def __call__(self, behaviour: BehaviourMap) -> Table:
         """Read the table of a map's runs."""
-        bound = max(len(behaviour.run_ids), len(behaviour.live_run_ids), 1)
+        bound = max(len(behaviour.run_ids), len(behaviour.live_run_ids)) + _SINCE
         paths = self.store.paths(behaviour.cohort, behaviour.now_ns, bound)
         return tabulate(behaviour, paths, self._rows(behaviour))
 
@@ -171,7 +171,7 @@ class Listing:
         found, page = dict[str, RunRow](), list[RunRow]()
         for _ in range(_TRIES):
             after = page[-1].place if page else None
-            limit = len(wanted) + _MORE
+            limit = len(wanted) + _SINCE
             page = self.store.runs(behaviour.cohort, behaviour.now_ns, limit, Wanted(after=after))
             found |= {row.run_id: row for row in page if row.run_id in wanted}
             if len(page) < limit or len(found) == len(wanted):
