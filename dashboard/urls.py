@@ -22,14 +22,15 @@
     /api/v1/…, /api/openapi.json            what programs ask, and that described
     /metrics                                what the server counts, for Prometheus
 
-A window is the last 30 days (not written), ``window=all``, or ``from=`` and ``to=`` (RFC 3339).
+A window is the last 30 days (not written), ``window=1d``, ``7d`` or ``all``, or ``from=``, ``to=`` or both
+(RFC 3339).
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlencode
 
 from engine.ingest.scalars import MAX_TIME_NS, iso_ns
@@ -50,6 +51,8 @@ RULES = "/rules"
 SAY_OUTCOME = "/run/outcome"
 """Where a run's page sends what a person says of it."""
 SAVE_RULES = "/rules/save"
+IMPORT = "/import"
+"""Where a page sends a file of traces, as it is."""
 FUSES = "/fuses"
 SAVE_POLICY = "/fuses/save"
 SET_MODE = "/fuses/mode"
@@ -95,6 +98,15 @@ METRICS = "/v1/metrics"
 LOGS = "/v1/logs"
 
 _EPOCH = datetime(1970, 1, 1)
+
+WINDOWS: Final = {
+    "1d": Window(days=1),
+    "7d": Window(days=7),
+    "30d": DEFAULT_WINDOW,
+    "all": ALL_TIME,
+}
+"""The windows that have names; all but the last are counted back from the moment of asking."""
+NAMES: Final = {window: name for name, window in WINDOWS.items()}
 
 
 class Look(NamedTuple):
@@ -155,7 +167,7 @@ def parse(search: str | None) -> Look:
     >>> parse("?agent=a&from=yesterday").complaint
     'from=yesterday is no RFC 3339 date or time; the last 30 days are shown.'
     >>> parse("?window=week").complaint
-    'window=week is none: all is, else from= and to=; the last 30 days are shown.'
+    'window=week is none: 1d, 7d, 30d and all are, else from= and to=; the last 30 days are shown.'
     """
     found = {key: values[-1] for key, values in parse_qs((search or "").lstrip("?"), True).items()}
     asked, complaint = window(found)
@@ -214,8 +226,10 @@ def _number(text: str) -> int:
 def window(found: Mapping[str, str]) -> tuple[Window, str]:
     """The window that ``window``, ``from`` and ``to`` of a query mean, and what of them cannot be read.
 
-    >>> window({"to": "1970-01-02"})
-    (Window(start_ns=0, end_ns=86400000000000), '')
+    >>> window({"window": "7d"}) == (Window(days=7), "")
+    True
+    >>> window({"from": "1970-01-02", "to": "1970-01-01"})[1]
+    'from= is not before to=; no run begins then.'
     """
     bounds: list[int | None] = []
     for key in ("from", "to"):
@@ -229,10 +243,12 @@ def window(found: Mapping[str, str]) -> tuple[Window, str]:
             )
     if bounds == [None, None]:
         named = found.get("window", "")
-        other = f"window={named:.200} is none: all is, else from= and to=; the last 30 days are shown."
-        return ALL_TIME if named == "all" else DEFAULT_WINDOW, other if named not in ("", "all") else ""
+        known = WINDOWS.get(named or "30d")
+        other = f"window={named:.200} is none: 1d, 7d, 30d and all are, else from= and to="
+        return known or DEFAULT_WINDOW, "" if known else f"{other}; the last 30 days are shown."
     start_ns, end_ns = bounds
-    return Window(start_ns or 0, end_ns), ""
+    inverted = end_ns is not None and end_ns <= (start_ns or 0)
+    return Window(start_ns or 0, end_ns), "from= is not before to=; no run begins then." if inverted else ""
 
 
 def _inside(time_ns: int) -> int:
@@ -259,13 +275,15 @@ def window_query(window: Window) -> dict[str, str]:
 
     >>> window_query(DEFAULT_WINDOW), window_query(ALL_TIME)
     ({}, {'window': 'all'})
+    >>> window_query(Window(days=7))
+    {'window': '7d'}
     >>> window_query(Window(0, 86400000000000))
     {'to': '1970-01-02'}
     """
     if window == DEFAULT_WINDOW:
         return {}
-    if window == ALL_TIME:
-        return {"window": "all"}
+    if window in NAMES:
+        return {"window": NAMES[window]}
     bounds = {"from": window.start_ns or None, "to": window.end_ns}
     return {key: write_time(value) for key, value in bounds.items() if value is not None}
 

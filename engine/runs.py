@@ -20,8 +20,9 @@ from engine.steps import steps
 SECOND_NS = 1_000_000_000
 LIVE_NS = 15 * 60 * SECOND_NS
 """An undeclared run whose last activity is younger than this is still live."""
-DEFAULT_WINDOW_NS = 30 * 24 * 3600 * SECOND_NS
-"""The default window: the last 30 days."""
+DAY_NS = 24 * 3600 * SECOND_NS
+DEFAULT_DAYS = 30
+"""Days that the default window reaches back."""
 
 View = Literal["all", "tools"]
 
@@ -46,17 +47,27 @@ class Source(IntEnum):
 class Window(NamedTuple):
     """Which runs, by the start of their first span: ``[start_ns, end_ns)``.
 
-    ``Window()`` is the default window, a symbol that means the last 30 days whenever it
-    is asked; ``Window(0, None)`` is everything.
+    Without bounds it is a symbol that means the last ``days`` whenever it is asked, so it is the same
+    from one question to the next: ``Window()`` is the default window, ``Window(days=1)`` the last 24
+    hours. ``Window(0, None)`` is everything.
+
+    >>> Window(days=1).bounds(2 * DAY_NS)[0] == DAY_NS, Window(5).bounds(2 * DAY_NS)[0]
+    (True, 5)
     """
 
     start_ns: int | None = None
     end_ns: int | None = None
+    days: int = DEFAULT_DAYS
+
+    @property
+    def is_symbol(self) -> bool:
+        """Whether it is counted back from the moment of asking."""
+        return self.start_ns is None and self.end_ns is None
 
     def bounds(self, now_ns: int) -> tuple[int, int]:
         """The window as two timestamps at the given moment."""
-        if self == Window():
-            return now_ns - DEFAULT_WINDOW_NS, 2**63 - 1
+        if self.is_symbol:
+            return now_ns - self.days * DAY_NS, 2**63 - 1
         return self.start_ns or 0, 2**63 - 1 if self.end_ns is None else self.end_ns
 
 

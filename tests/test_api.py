@@ -298,7 +298,7 @@ def test_a_verdict_is_the_commands(server: Flask, store: Store, step: str | None
         ),
         ("/api/v1/agents?from=", 400, "from: blank."),
         ("/api/v1/agents?from=never", 400, "from=never is no RFC 3339 date or time."),
-        ("/api/v1/maps?agent=a&window=week", 400, "window: 'week' is none of all."),
+        ("/api/v1/maps?agent=a&window=week", 400, "window: 'week' is none of 1d, 30d, 7d, all."),
         ("/api/v1/maps?agent=nobody", 404, "No run of the agent 'nobody' is in the store."),
         ("/api/v1/calibration?agent=nobody", 404, "No run of the agent 'nobody' is in the store."),
         ("/api/v1/runs?agent=nobody", 404, "No run of the agent 'nobody' is in the store."),

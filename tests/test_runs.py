@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.conventions import Evaluation
 from engine.runs import (
     ALL_TIME,
-    DEFAULT_WINDOW_NS,
+    DAY_NS,
     LIVE_NS,
     Declaration,
     Outcome,
@@ -427,7 +427,8 @@ def test_an_undeclared_run_is_live_for_15_minutes_after_its_last_activity() -> N
 
 
 def test_the_default_window_is_the_last_30_days_whenever_it_is_asked() -> None:
-    assert Window().bounds(DEFAULT_WINDOW_NS + 7) == (7, 2**63 - 1)
+    assert Window().bounds(30 * DAY_NS + 7) == (7, 2**63 - 1)
+    assert Window(days=7).bounds(7 * DAY_NS + 5) == (5, 2**63 - 1)
     assert Window(3, 5).bounds(99) == (3, 5)
     assert ALL_TIME.bounds(99) == (0, 2**63 - 1)
 

@@ -23,7 +23,13 @@ Limit: TypeAlias = Annotated[int, Meta(ge=1, le=1000, description="How many at m
 class Windowed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Runs by when they began; of the last 30 days if nothing is said."""
 
-    window: Annotated[Literal["all"], Meta(description="All runs there are")] | UnsetType = UNSET
+    window: (
+        Annotated[
+            Literal["1d", "7d", "30d", "all"],
+            Meta(description="Runs of the last 24 hours, 7 days (30 unless said), or all there are"),
+        ]
+        | UnsetType
+    ) = UNSET
     start: Annotated[Moment, Meta(description="Runs begun since then")] | UnsetType = msgspec.field(
         name="from", default=UNSET
     )
@@ -48,7 +54,7 @@ def window(asked: Windowed) -> Window:
     Examples
     --------
     >>> window(Windowed(window="all")), window(Windowed(to="1970-01-02"))
-    (Window(start_ns=0, end_ns=None), Window(start_ns=0, end_ns=86400000000000))
+    (Window(start_ns=0, end_ns=None, days=30), Window(start_ns=0, end_ns=86400000000000, days=30))
     """
     every = {"window": asked.window, "from": asked.start, "to": asked.to}
     said = {name: text for name, text in every.items() if text is not UNSET}
