@@ -39,14 +39,14 @@ class Builds:
         Builds a request where :class:`engine.builder.Maps` looks for it; False if it cannot yet, as
         other processes build: it is tried again until it is there.
     wall_ns : callable
-        The clock that ages failures.
+        The clock that ages failures, and what waits.
     """
 
     def __init__(self, build: Callable[[Request], bool], wall_ns: Callable[[], int], meter: Meter) -> None:
         self._build, self._wall_ns, self._meter = build, wall_ns, meter
         self._wake = threading.Condition()
         self._queue: deque[Request] = deque()
-        self._wanted: set[Request] = set()
+        self._wanted: dict[Request, int] = {}
         self._failed: dict[Request, tuple[int, Failed]] = {}
         self._closed = False
         self._threads: list[threading.Thread] = []
@@ -54,8 +54,9 @@ class Builds:
     def ask(self, request: Request) -> Unready:
         """How a request stands; one that neither waits nor has just failed is made."""
         with self._wake:
-            if request in self._wanted:
-                return Building()
+            since_ns = self._wanted.get(request)
+            if since_ns is not None:
+                return Building(max(0, self._wall_ns() - since_ns) / SECOND_NS)
             failed = self._recent_failure(request)
             if failed is not None:
                 return failed
@@ -81,7 +82,7 @@ class Builds:
         return None
 
     def _add(self, request: Request) -> None:
-        self._wanted.add(request)
+        self._wanted[request] = self._wall_ns()
         self._enqueue(request)
         if len(self._threads) < WORKERS:
             thread = threading.Thread(target=self._work, name="forkmap-builder", daemon=True)
@@ -98,7 +99,7 @@ class Builds:
             done = self._attempt(request)
             with self._wake:
                 if done or self._closed:
-                    self._wanted.discard(request)
+                    self._wanted.pop(request, None)
                 else:
                     self._enqueue(request)
                     self._wake.wait(ELSEWHERE_S)

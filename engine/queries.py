@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -226,6 +226,18 @@ def telling_window(store: Store, tenant: str, agent: str, now_ns: int) -> Window
     """The default window if the agent has a run in it, else all time."""
     recent = store.runs(Cohort(tenant, agent, DEFAULT_WINDOW), now_ns, limit=1)
     return DEFAULT_WINDOW if recent else ALL_TIME
+
+
+def in_windows(
+    store: Store, tenant: str, agent: str, windows: Iterable[Window], now_ns: int
+) -> list[AgentSummary]:
+    """How the agent's runs of each window ended; nothing of an agent that is gone meanwhile."""
+    return [
+        summary
+        for window in windows
+        for summary in store.agents(tenant, window, now_ns)
+        if summary.agent == agent
+    ]
 
 
 class Found(NamedTuple):

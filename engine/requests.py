@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -75,7 +75,9 @@ class Ready(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True)
 class Building:
-    """Requested earlier and on its way, in this process or another."""
+    """Requested earlier and on its way, in this process or another; how long ago that was."""
+
+    waited_s: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True)
