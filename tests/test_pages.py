@@ -70,6 +70,11 @@ def text(node: Any) -> str:
     return "" if node is None else str(node)
 
 
+def flowing(said: str) -> str:
+    """A sentence without what its links put around their words."""
+    return re.sub(r" +(?=[,.:])", "", re.sub(r" +", " ", said))
+
+
 def links(node: Any) -> list[str]:
     """Every address a component links to."""
     own = [href] if (href := getattr(node, "href", None)) else []
@@ -167,7 +172,7 @@ def test_the_headline_says_what_is_wrong_where_how_sure_and_what_next(service: S
 def test_the_evidence_of_the_worst_fork_stands_beside_the_tree(service: Service) -> None:
     page = settled(service, "/map?agent=support-agent")
     said = text(page.body)
-    assert "24 runs came here: 3 succeeded, 21 failed. 1 live run is here or below now." in said
+    assert "24 runs came here: 3 succeeded, 21 failed. 1 live run is here or below now." in flowing(said)
     assert "1 live run  here or below live live-1 at gpt, step 3" in said
     assert "Fisher's exact test gives p = 4.7\xa0×\xa010⁻⁸, q = 4.7\xa0×\xa010⁻⁸" in said
     assert {"/run?run=bad-1", "/run?run=good-1"} <= set(links(page.body))
@@ -202,7 +207,7 @@ def test_selecting_a_node_gives_its_evidence(service: Service) -> None:
     assert isinstance(answer, Ready)
     root = answer.value.key_text(0)
     said = text(map_page.show_node(service, root, "?agent=support-agent"))
-    assert "60 runs came here: 33 succeeded, 27 failed." in said
+    assert "60 runs came here: 33 succeeded, 27 failed." in flowing(said)
     lost = text(map_page.show_node(service, "00000000000000ff", "?agent=support-agent"))
     assert "no longer in it" in lost
 
@@ -331,7 +336,7 @@ def test_a_step_that_the_map_calls_a_fatal_fork_is_never_shown_as_going_well() -
 def test_a_run_links_to_its_place_on_the_map(service: Service) -> None:
     page = settled(service, "/run?run=bad-1")
     on_map = next(link for link in links(page.body) if "node=" in link)
-    assert "24 runs came here" in text(settled(service, on_map).body)
+    assert "24 runs  came here" in text(settled(service, on_map).body)
 
 
 def test_an_unknown_run_says_what_was_searched_and_what_is_near(service: Service) -> None:
@@ -356,15 +361,15 @@ def test_an_address_that_is_no_page(service: Service) -> None:
 
 
 def test_a_page_is_redrawn_only_when_something_changed(service: Service) -> None:
-    body, _, clock, title, stamp, done = show(service, "/nowhere", "", None, None)
-    assert "No such page" in text(body)
-    assert (clock, title, done) == (
+    body, _, clock, title, stamp, again_ms = show(service, "/nowhere", "", None, None)
+    assert "No such page" in text(body["body"])
+    assert (clock, title, again_ms) == (
         "Demo clock: stands at 2027-01-15 08:00:00 UTC",
         "No such page · Forkmap",
-        True,
+        0,
     )
     again = show(service, "/nowhere", "", 1, stamp)
-    assert [type(part).__name__ for part in again] == ["NoUpdate"] * 5 + ["bool"]
+    assert [type(part).__name__ for part in again] == ["NoUpdate"] * 5 + ["int"]
 
 
 # --- the server -----------------------------------------------------------------------------
@@ -523,12 +528,12 @@ def built_map_url(client: FlaskClient, window: str = "") -> str:
 def callback_of(path: str, search: str) -> dict[str, Any]:
     """The request that the browser makes for a page."""
     outputs = [
-        "page.children",
+        "body.data",
         "navigation.children",
         "clock.children",
         "title.data",
         "stamp.data",
-        "poll.disabled",
+        "refresh.data",
     ]
     parts = [dict(zip(("id", "property"), output.split("."), strict=True)) for output in outputs]
     return {

@@ -10,10 +10,11 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import rates, tokens, words
+from dashboard.components import counted, rates, tokens, words
 from dashboard.components.rates import Rate
 from dashboard.urls import Look
 from engine.forks import Fork
+from engine.listing import Filters
 from engine.maps import BehaviourMap
 from engine.paths import MARK
 from engine.queries import Example
@@ -50,44 +51,52 @@ def evidence(
     return [
         html.H2([tokens.step(path[-1]) if path else "The start", *badges]),
         *([tokens.trail(path)] if path else []),
-        _counts(behaviour, node),
-        _against(behaviour, node),
+        _counts(behaviour, node, look),
+        _against(behaviour, node, look),
         html.P(comparison_in_words(behaviour, node, fork)),
         _example_runs(fork, examples, look),
         *live_runs(behaviour, node, look),
-        _options(behaviour, node),
+        _options(behaviour, node, look),
     ]
 
 
-def _counts(behaviour: BehaviourMap, node: int) -> Component:
+def _counts(behaviour: BehaviourMap, node: int, look: Look) -> Component:
+    """How many came here and what became of them, each number with the way to its runs."""
+    here = Filters(node=behaviour.key_text(node))
     support, won = int(behaviour.support[node]), int(behaviour.successes[node])
     abandoned, live = int(behaviour.abandoned[node]), int(behaviour.live[node])
+    ended, failed = int(behaviour.ended[node]), support - won - abandoned
+    outcomes = [("success", won, "succeeded"), ("failure", failed, "failed")]
+    outcomes += [("abandoned", abandoned, "abandoned")] if abandoned else []
     parts = [
-        f"{words.count(support, 'run')} came here: {won:,} succeeded, {support - won - abandoned:,} failed"
+        counted.runs(f"{number:,} {how}", look, here._replace(outcome=name)) for name, number, how in outcomes
     ]
-    parts += [f"{abandoned:,} abandoned"] if abandoned else []
-    ended = int(behaviour.ended[node])
-    tail = [f"{ended:,} ended here."] if ended else []
-    tail += (
-        [f"{words.count(live, 'live run')} {'is' if live == 1 else 'are'} here or below now."] if live else []
-    )
-    tail += ["Rare branches below were cut."] if behaviour.cut[node] else []
-    return html.P(" ".join([", ".join(parts) + ".", *tail]))
+    came = counted.runs(words.count(support, "run"), look, here._replace(outcome="completed"))
+    said: list[Any] = [came, " came here: ", *counted.listed(parts, ", "), "."]
+    if ended:
+        said += [" ", counted.runs(f"{ended:,} ended here", look, here._replace(at="ended")), "."]
+    if live:
+        going = counted.runs(words.count(live, "live run"), look, here._replace(outcome="live"))
+        said += [" ", going, f" {'is' if live == 1 else 'are'} here or below now."]
+    return html.P([*said, " Rare branches below were cut."] if behaviour.cut[node] else said)
 
 
-def _rate(behaviour: BehaviourMap, node: int, label: Any, mark: str = "") -> Rate:
+def _rate(behaviour: BehaviourMap, node: int, label: Any, look: Look, mark: str = "") -> Rate:
     low, high = float(behaviour.low[node]), float(behaviour.high[node])
-    return Rate(label, int(behaviour.support[node]), int(behaviour.successes[node]), low, high, mark)
+    support, successes = int(behaviour.support[node]), int(behaviour.successes[node])
+    filters = Filters(outcome="completed", node=behaviour.key_text(node) if node else "")
+    return Rate(label, support, successes, low, high, mark, href=urls.runs_url(look, filters))
 
 
-def _against(behaviour: BehaviourMap, node: int) -> Component:
+def _against(behaviour: BehaviourMap, node: int, look: Look) -> Component:
     """The node beside its siblings and everything."""
-    lines = [_rate(behaviour, node, "This step" if node else "All runs")]
+    lines = [_rate(behaviour, node, "This step" if node else "All runs", look)]
     others, won = int(behaviour.sibling_support[node]), int(behaviour.sibling_successes[node])
     if node and others:
-        lines.append(Rate("Other ways", others, won, *wilson_one(won, others)))
+        beside = urls.runs_url(look, Filters(node=behaviour.key_text(node), at="beside"))
+        lines.append(Rate("Other ways", others, won, *wilson_one(won, others), href=beside))
     if node:
-        lines.append(_rate(behaviour, 0, "All runs"))
+        lines.append(_rate(behaviour, 0, "All runs", look))
     return rates.table(lines, behaviour.base_rate, "Success from this point", label="Runs that took")
 
 
@@ -203,13 +212,10 @@ def run_link(run_id: str, look: Look) -> Component:
     return dcc.Link(run_id, href=href, className="run-id clip", title=run_id)
 
 
-def _options(behaviour: BehaviourMap, node: int) -> Component:
-    children = behaviour.children(node).tolist()
+def _options(behaviour: BehaviourMap, node: int, look: Look) -> Component:
     lines = [
-        _rate(
-            behaviour, child, tokens.step(behaviour.tokens[behaviour.token[child]]), _mark(behaviour, child)
-        )
-        for child in children
+        _rate(behaviour, child, _step(behaviour, child), look, _mark(behaviour, child))
+        for child in behaviour.children(node).tolist()
     ]
     if not lines:
         return html.P("No run went on from here.", className="dim")
@@ -217,6 +223,10 @@ def _options(behaviour: BehaviourMap, node: int) -> Component:
     rest = [html.P(f"and {more}, in the tree.", className="dim")] if len(lines) > OPTIONS else []
     shown = rates.table(lines[:OPTIONS], behaviour.base_rate, "What runs did next", "Next step", brief=True)
     return html.Div([shown, *rest])
+
+
+def _step(behaviour: BehaviourMap, node: int) -> Component:
+    return tokens.step(behaviour.tokens[behaviour.token[node]])
 
 
 def _mark(behaviour: BehaviourMap, child: int) -> str:

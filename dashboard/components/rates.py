@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dash import html
+from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard.components import words
@@ -16,7 +16,7 @@ from dashboard.theme import tone
 class Rate(NamedTuple):
     """One line of a table of rates; ``mark`` is a short remark beside the label.
 
-    A marked line stands out: as a warning, unless it is ``good``.
+    A marked line stands out: as a warning, unless it is ``good``. ``href`` leads to the runs it counts.
     """
 
     label: Any
@@ -26,6 +26,7 @@ class Rate(NamedTuple):
     high: float
     mark: str = ""
     good: bool = False
+    href: str = ""
 
 
 def bar(rate: Rate, base: float | None) -> Component:
@@ -70,13 +71,18 @@ def _line(rate: Rate, base: float | None, brief: bool) -> Component:
     return html.Tr(
         [
             html.Th(html.Div([html.Span(rate.label), *remark], className="label"), scope="row"),
-            html.Td(f"{rate.support:,}", className="number"),
+            html.Td(_support(rate), className="number"),
             html.Td(bar(rate, base), className="wide", title=f"95% interval {bounds}"),
             html.Td(words.percent(share), className="number"),
             *([] if brief else [html.Td(bounds, className="number dim")]),
         ],
         className=_standing_out(rate),
     )
+
+
+def _support(rate: Rate) -> Any:
+    text = f"{rate.support:,}"
+    return dcc.Link(text, href=rate.href, className="counted") if rate.href and rate.support else text
 
 
 def _standing_out(rate: Rate) -> str:

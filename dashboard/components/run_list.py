@@ -8,7 +8,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import evidence, tokens, words
+from dashboard.components import counted, evidence, tokens, words
 from dashboard.components.access import aria
 from dashboard.components.verdict import NAMES
 from dashboard.urls import Look
@@ -20,19 +20,20 @@ from engine.statistics import wilson_one
 
 
 class Head(NamedTuple):
-    """A column: its name, what it is sorted by ("" if it is not), the class of its cells."""
+    """A column: its name, what sorts it ("" if nothing does), its class, whether it falls first, a remark."""
 
     text: str
     sort: str = ""
     look: str = ""
     falling: bool = False
+    about: str = ""
 
 
 HEADS: Final = (
     Head("Run", "run"),
     Head("Outcome", "outcome"),
-    Head("By other runs", "verdict"),
-    Head("Ended at"),
+    Head("By other runs", "verdict", about="What the other runs on its path make of it, itself left out"),
+    Head("Ended at", about="The last step of its path that the map holds; where it is now, if it is live"),
     Head("Steps", "steps", "number", falling=True),
     Head("Took", "took", "number", falling=True),
     Head("Version", "version"),
@@ -66,10 +67,7 @@ def _parts(found: Counts, look: Look) -> list[Any]:
         for name, number, how in known
         if number
     ]
-    parts: list[Any] = []
-    for place, link in enumerate(links):
-        parts += [", " if place else ": ", link]
-    return parts
+    return [": ", *counted.listed(links, ", ")] if links else []
 
 
 def _rate(found: Counts, every: Counts, look: Look) -> list[Any]:
@@ -95,7 +93,7 @@ def table(table: Table, shown: Ints, look: Look, now_ns: int) -> Component:
 
 def _head(head: Head, look: Look) -> Component:
     if not head.sort:
-        return html.Th(head.text, scope="col", className=head.look)
+        return html.Th(head.text, scope="col", className=head.look, title=head.about or None)
     by, falls = look.sort.removeprefix("-"), look.sort.startswith("-")
     here = by == head.sort
     turned = not falls if here else head.falling
@@ -106,6 +104,7 @@ def _head(head: Head, look: Look) -> Component:
         dcc.Link([head.text, *arrow], href=href),
         scope="col",
         className=head.look,
+        title=head.about or None,
         **(aria(sort=order) if here else {}),
     )
 
@@ -185,15 +184,14 @@ def _way(text: str, page: int, look: Look) -> Component:
 
 def exports(look: Look, runs: int) -> Component:
     """The listed runs as files; plain links, as the server answers them."""
-    ways = (("CSV", urls.RUNS_CSV), ("JSON", urls.RUNS_JSON))
     about = f"Save {words.count(runs, 'run')} as"
     links = [
         html.A(
-            [html.Span(f"{about} ", className="unseen"), text],
+            text,
             href=urls.runs_url(look, look.filters, look.sort, path=path),
             className="button small",
             title=f"{about} {text}",
         )
-        for text, path in ways
+        for text, path in (("CSV", urls.RUNS_CSV), ("JSON", urls.RUNS_JSON))
     ]
-    return html.Span(links, className="exports")
+    return html.Span([about, *links], className="exports")

@@ -8,48 +8,36 @@ from typing import Any, NamedTuple
 from dash import html
 from dash.development.base_component import Component
 
-from dashboard import ids
-from dashboard.components import words
+from dashboard.components import counted, words
+from dashboard.urls import Look
+from engine.listing import Filters
 from engine.maps import BehaviourMap, Totals
 from engine.paths import MARK, MAX_STEPS, MAX_TOKENS
 from engine.siblings import FORK_GAP_POINTS
 
 
 class Stat(NamedTuple):
-    """A figure, what it counts, and a remark under it.
+    """A figure, what it counts, and a remark under it; either may lead to the runs it counts."""
 
-    ``node`` is the key of the node whose panel tells more, "" where none does.
-    """
-
-    value: str
+    value: Any
     label: str
-    detail: str = ""
-    node: str = ""
+    detail: Any = ""
 
 
 def strip(stats: Iterable[Stat]) -> Component:
     """Figures in a row."""
     return html.Dl(
         [
-            html.Div([html.Dt(stat.label), html.Dd(_value(stat)), html.Dd(stat.detail, className="dim")])
+            html.Div([html.Dt(stat.label), html.Dd(stat.value), html.Dd(stat.detail, className="dim")])
             for stat in stats
         ],
         className="stats",
     )
 
 
-def _value(stat: Stat) -> Any:
-    if not stat.node:
-        return stat.value
-    about = f"List the {stat.label}"
-    return html.Button(
-        stat.value, id=ids.pick("stat", stat.node), type="button", className="link", title=about
-    )
-
-
 def of_map(behaviour: BehaviourMap, forks: int, hotspots: int) -> list[Stat]:
     """What a map stands on."""
-    totals = behaviour.totals
+    totals, look = behaviour.totals, counted.look_at(behaviour)
     impossible = (
         f"{behaviour.impossible:,} could not be {FORK_GAP_POINTS} points worse"
         if behaviour.impossible
@@ -61,33 +49,50 @@ def of_map(behaviour: BehaviourMap, forks: int, hotspots: int) -> list[Stat]:
             "base rate",
             words.interval(*behaviour.base_interval) if totals.completed else "no completed run",
         ),
-        Stat(f"{totals.completed:,}", "completed runs", outcomes(totals)),
-        _live(behaviour),
-        Stat(*sources(totals)),
+        Stat(
+            counted.runs(f"{totals.completed:,}", look, Filters(outcome="completed")),
+            "completed runs",
+            outcomes(totals, look),
+        ),
+        _live(totals, look),
+        sources(totals, look),
         Stat(f"{behaviour.tested:,}", "branches tested", impossible),
         Stat(f"{forks:,}", "fatal fork" if forks == 1 else "fatal forks"),
         Stat(f"{hotspots:,}", "hotspot" if hotspots == 1 else "hotspots"),
     ]
 
 
-def _live(behaviour: BehaviourMap) -> Stat:
-    live = behaviour.totals.unknown
+def _live(totals: Totals, look: Look) -> Stat:
+    live = totals.unknown
     noun = "live run" if live == 1 else "live runs"
-    return Stat(f"{live:,}", noun, "in no rate", behaviour.key_text(0)) if live else Stat("0", noun)
+    link = counted.runs(f"{live:,}", look, Filters(outcome="live"))
+    return Stat(link, noun, "in no rate") if live else Stat("0", noun)
 
 
-def outcomes(totals: Totals) -> str:
+def outcomes(totals: Totals, look: Look) -> list[Any]:
     """How the completed runs ended."""
-    parts = [f"{totals.successes:,} succeeded", f"{totals.failures:,} failed"]
-    return " · ".join([*parts, f"{totals.abandoned:,} abandoned"] if totals.abandoned else parts)
+    known = (
+        ("success", totals.successes, "succeeded"),
+        ("failure", totals.failures, "failed"),
+        ("abandoned", totals.abandoned, "abandoned"),
+    )
+    parts = [
+        counted.runs(f"{runs:,} {how}", look, Filters(outcome=name))
+        for name, runs, how in known
+        if runs or name != "abandoned"
+    ]
+    return counted.listed(parts, " · ")
 
 
-def sources(totals: Totals) -> tuple[str, str, str]:
-    """How many outcomes were declared, and where the others come from: value, label, detail."""
-    others = [("by a rule", totals.by_rule), ("inferred", totals.inferred)]
-    detail = " · ".join(f"{runs:,} {name}" for name, runs in others if runs)
+def sources(totals: Totals, look: Look) -> Stat:
+    """How many outcomes were declared, and where the others come from."""
+    others = (("rule", totals.by_rule, "by a rule"), ("inferred", totals.inferred, "inferred"))
+    detail = [
+        counted.runs(f"{runs:,} {how}", look, Filters(source=name)) for name, runs, how in others if runs
+    ]
     share = f"{100 * totals.declared / totals.completed:.0f}%" if totals.completed else "–"
-    return share, "outcomes declared", detail
+    declared = counted.runs(share, look, Filters(source="declared"))
+    return Stat(declared if totals.declared else share, "outcomes declared", counted.listed(detail, " · "))
 
 
 def caveats(behaviour: BehaviourMap) -> list[str]:

@@ -131,7 +131,7 @@ def _none(table: Table, look: Look) -> Component:
     for each in filters.said(table, look):
         left = narrow(table, each.without).size
         link = dcc.Link(words.count(left, "run"), href=urls.runs_url(look, each.without, look.sort))
-        ways.append(html.Li(["Without ", html.Span(each.shown, className="chip-text"), ": ", link]))
+        ways.append(html.Li([link, " without ", html.Span(each.shown, className="chip-text")]))
     return html.Div([html.P("No run passes these filters."), html.Ul(ways)], className="none")
 
 
