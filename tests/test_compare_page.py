@@ -11,6 +11,7 @@ from dash.development.base_component import Component
 from dashboard.components import lanes
 from dashboard.components.menus import DRAWN as DRAWN_OPTIONS
 from dashboard.service import Page, Service
+from engine import comparing
 from engine.builder import Maps
 from engine.runs import SECOND_NS, Outcome
 from engine.store.sqlite import open_store
@@ -140,12 +141,28 @@ def test_a_margin_that_is_not_told_is_not_put_down_to_scores_that_are_there(serv
 
 def test_menus_that_changed_before_the_fork_are_listed_as_its_possible_cause(service: Service) -> None:
     narrower = SEARCH._replace(menu={"search": 0.8})
-    send_pair(service, [SEARCH, READ], [narrower, EDIT])
+    send_pair(service, [SEARCH, SEARCH, READ], [narrower, narrower, EDIT])
     page = compared(service)
     assert "Changed before the fork, the first may be its cause: decision 1: only A was offered edit" in said(
         page
     )
     assert "Same choice only A was offered edit" in said(page)
+
+
+def test_a_single_menu_that_changed_before_the_fork_is_told_once_and_led_to(service: Service) -> None:
+    send_pair(service, [SEARCH, READ], [SEARCH._replace(menu={"search": 0.8}), EDIT])
+    page = compared(service)
+    told = "It may have begun before: decision 1: only A was offered edit. Go to decision 1 Go to the fork"
+    assert told in said(page)
+    assert "Changed before the fork" not in said(page)
+
+
+def test_of_a_very_long_run_the_first_spans_are_read_and_that_is_said(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send_pair(service, [SEARCH, READ], [SEARCH])
+    monkeypatch.setattr(comparing, "SPANS", len(service.store.spans(service.tenant, "bad")))
+    assert comparing.load_pair(service.store, service.tenant, "good", "bad").cut == ("A",)
 
 
 def test_a_run_that_stopped_stands_beside_a_gap(service: Service) -> None:
@@ -172,10 +189,17 @@ def test_of_identical_runs_the_first_call_that_ended_otherwise_is_marked(service
 
 
 def test_arguments_stay_closed_until_the_fork_is_read(service: Service) -> None:
-    send_pair(service, [SEARCH, READ], [SEARCH, EDIT])
+    send_pair(service, [SEARCH, READ], [SEARCH._replace(args={"query": "clock"}), EDIT])
     page = compared(service)
     assert opened(page.body, "mismatch") == [False]
-    assert opened(page.body, "payload") == [False, False]
+    assert not any(opened(page.body, "payload"))
+
+
+def test_a_call_that_only_follows_from_the_other_choice_is_no_mismatch_of_its_own(service: Service) -> None:
+    send_pair(service, [SEARCH, READ], [SEARCH, EDIT])
+    page = compared(service)
+    assert opened(page.body, "mismatch") == []
+    assert "1 decision the same, 1 not" in said(page)
 
 
 def test_the_four_questions_are_answered_for_each_run(service: Service) -> None:

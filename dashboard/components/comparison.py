@@ -13,7 +13,7 @@ from dashboard.components import states, words
 from dashboard.components.access import aria
 from dashboard.components.lanes import row_id, unit
 from dashboard.urls import Look
-from engine.comparing import Pair
+from engine.comparing import SPANS, Pair
 from engine.decisions import wording
 from engine.decisions.diff import Change, Diagnosis, Diff, Row
 from engine.decisions.sides import Side
@@ -27,22 +27,30 @@ LISTED = 5
 def banner(diff: Diff) -> Component:
     """The diagnosis in words, what to look at first, and what changed before."""
     look = "calm" if diff.diagnosis is Diagnosis.IDENTICAL else "found"
-    first = html.P([html.Span(wording.look_first(diff), className="look-first"), *_to_fork(diff)])
+    first = html.P([html.Span(wording.look_first(diff), className="look-first"), *_places(diff)])
     parts = [html.H2(wording.NAMES[diff.diagnosis]), html.P(wording.headline(diff)), first, *_changes(diff)]
     return html.Section(parts, className=f"card verdict diagnosis {look}", **aria(label="Diagnosis"))
 
 
-def _to_fork(diff: Diff) -> list[Any]:
-    if diff.fork is None:
-        return []
-    text = f"Go to the fork, {unit(diff)} {diff.fork + 1}"
-    return [" ", html.A(text, href=f"#{row_id(diff.rows[diff.fork])}")]
+def _places(diff: Diff) -> list[Any]:
+    """Ways to the fork, and to the one change that the sentence before speaks of."""
+    found = _speaking(diff)
+    links = [html.A(f"Go to decision {found[0].a + 1}", href=_to_change(found[0]))] if len(found) == 1 else []
+    if diff.fork is not None:
+        text = f"Go to the fork, {unit(diff)} {diff.fork + 1}"
+        links.append(html.A(text, href=f"#{row_id(diff.rows[diff.fork])}"))
+    return [part for link in links for part in (" ", link)]
+
+
+def _speaking(diff: Diff) -> Sequence[Change]:
+    """Same choices out of other menus or ranks: those before the fork may be its cause."""
+    return diff.changes if diff.fork is None else diff.before
 
 
 def _changes(diff: Diff) -> list[Component]:
-    """Same choices out of other menus or ranks: those before the fork may be its cause."""
-    found = diff.changes if diff.fork is None else diff.before
-    if not found:
+    """All of them, where the sentence before speaks of the first only."""
+    found = _speaking(diff)
+    if len(found) < 2:
         return []
     head = (
         "Where it differs:" if diff.fork is None else "Changed before the fork, the first may be its cause:"
@@ -54,12 +62,23 @@ def _changes(diff: Diff) -> list[Component]:
 
 
 def _change(change: Change) -> Component:
-    return html.A(wording.change(change), href=f"#{row_id(Row('=', change.a, change.b))}")
+    return html.A(wording.change(change), href=_to_change(change))
+
+
+def _to_change(change: Change) -> str:
+    return f"#{row_id(Row('=', change.a, change.b))}"
 
 
 def notices(pair: Pair, now_ns: int) -> list[Component]:
     """What a reader must know of a pair before believing the comparison."""
-    return [states.notice(said) for said in (*_unlike(pair), *_live(pair, now_ns), *_unrecorded(pair))]
+    return [
+        states.notice(said)
+        for said in (*_cut(pair), *_unlike(pair), *_live(pair, now_ns), *_unrecorded(pair))
+    ]
+
+
+def _cut(pair: Pair) -> list[str]:
+    return [f"Only the first {SPANS:,} spans of {name} were read." for name in pair.cut]
 
 
 def _unlike(pair: Pair) -> list[str]:

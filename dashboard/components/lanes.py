@@ -53,6 +53,13 @@ def lanes(pair: Pair, now_ns: int) -> Component:
     return html.Section([heading, _heads(pair, now_ns), rows, *_rest(pair, passed)], className="card lanes")
 
 
+def tally(diff: Diff) -> str:
+    """How many of its rows are the same, and how many are not."""
+    differing = behind(diff)
+    same = sum(row.mark == "=" and row.a not in differing for row in diff.rows)
+    return f"{words.count(same, unit(diff))} the same, {len(diff.rows) - same:,} not"
+
+
 def unit(diff: Diff) -> str:
     """What its rows are of."""
     return "decision" if diff.by == "decisions" else "step"

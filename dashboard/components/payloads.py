@@ -82,10 +82,11 @@ def cut(text: str) -> str:
 def mismatch(diff: Diff) -> list[Component]:
     """The first call that differs: which tools, and the places at which the arguments do; if there is one.
 
-    It stays closed where choices differ, since these are to be read first.
+    It stays closed where choices differ, since these are to be read first; where it only follows from
+    the other choice it tells nothing.
     """
     found = diff.mismatch
-    if found is None:
+    if found is None or (diff.fork is not None and found.a == diff.fork and found.tool_a != found.tool_b):
         return []
     place = "without a decision" if found.a is None else f"under decision {found.a + 1}"
     same = html.P("Their arguments are the same.", className="dim")

@@ -152,7 +152,8 @@ def _head(pair: Pair, ticket: str) -> Component:
     if ticket:
         others = dcc.Link("All its runs", href=urls.compare_url(ticket=ticket))
         about = [html.Span(f"ticket {ticket}", className="dim clip", title=ticket), others]
-    parts = [html.H1("Two runs side by side"), *about, html.Div(actions, className="switches actions")]
+    tally = html.Span(lanes.tally(pair.diff), className="dim")
+    parts = [html.H1("Two runs side by side"), *about, tally, html.Div(actions, className="switches actions")]
     return html.Div(parts, className="page-head")
 
 

@@ -187,7 +187,7 @@ def _because(diff: Diff) -> str:
         unjudged = " and ".join(side for side, margin in margins if margin is None)
         clear = f"{unjudged} without a margin to judge by" if unjudged else "with the same ranks and no tie"
         return f" from the same menu, {clear}"
-    return "; the options are not recorded"
+    return ""
 
 
 def _offered(only_a: Sequence[str], only_b: Sequence[str]) -> list[str]:
