@@ -132,21 +132,22 @@
     say(`Difference ${row.dataset.difference} of ${rows.length}`);
   }
 
-  const ACTIONS = { theme: changeTheme, keys: showKeys, find: showFind, print: () => window.print() };
-  const ON = { n: 1, p: -1 };
+  function pause() {
+    forkmap.pause(!forkmap.paused);
+    say(forkmap.paused ? "Paused" : "Goes on");
+    labelPause();
+  }
 
-  /* ---- who is signed out by now ------------------------------------------------------------ */
-
-  /** Whatever a page asks for and has no key for any more leads to the sign-in, and from there back. */
-  const ask = window.fetch;
-  window.fetch = async (...asked) => {
-    const answer = await ask.apply(window, asked);
-    if (answer.status === 401) {
-      const here = window.location.pathname + window.location.search;
-      window.location.assign(`/signin?next=${encodeURIComponent(here)}`);
+  /** The button says what it would do. */
+  function labelPause() {
+    for (const button of document.querySelectorAll('[data-does="pause"]')) {
+      const text = forkmap.paused ? "Go on" : "Pause";
+      if (button.textContent !== text) button.textContent = text;
     }
-    return answer;
-  };
+  }
+
+  const ACTIONS = { theme: changeTheme, pause, keys: showKeys, find: showFind, print: () => window.print() };
+  const ON = { n: 1, p: -1 };
 
   /* ---- events ------------------------------------------------------------------------------ */
 
@@ -176,5 +177,6 @@
     event.preventDefault();
   });
 
-  new MutationObserver(labelTheme).observe(document.documentElement, { childList: true, subtree: true });
+  const label = () => [labelTheme, labelPause].forEach((each) => each());
+  new MutationObserver(label).observe(document.documentElement, { childList: true, subtree: true });
 })();

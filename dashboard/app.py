@@ -16,7 +16,19 @@ from typing import Any, NamedTuple, Protocol
 from dash import ClientsideFunction, Dash, Input, Output, State, html, no_update
 from flask import Flask
 
-from dashboard import api, callbacks, exports, forms, ids, lanes, policy_forms, routes, security, urls
+from dashboard import (
+    api,
+    callbacks,
+    exports,
+    forms,
+    ids,
+    lanes,
+    policy_forms,
+    routes,
+    security,
+    uploads,
+    urls,
+)
 from dashboard.api import events, intake
 from dashboard.api.shortcut import Shortcut
 from dashboard.auth import gate, signin
@@ -26,7 +38,7 @@ from dashboard.auth.visits import NO_PROXY, Proxy
 from dashboard.cache_place import MEMORY
 from dashboard.caching import open_cache
 from dashboard.components import charts, states, words
-from dashboard.components.shell import footer, navigation, shell
+from dashboard.components.shell import POLL_MS, footer, navigation, shell
 from dashboard.metrics import Metrics
 from dashboard.pages import behaviour, calibration, compare, found, fuses, home, rules, run, runs
 from dashboard.service import Page, Service
@@ -161,6 +173,7 @@ def create_app(
     signin.register(server, door)
     forms.register(server, service)
     policy_forms.register(server, service)
+    uploads.register(server, service)
     api.register(server, service)
     headers = security.harden(app)
     callbacks.guard(app)
@@ -193,18 +206,22 @@ def _service(server: Flask, store: Store, settings: Settings, cache: Cache, mete
 
 def _register(app: Dash, service: Service) -> None:
     app.callback(
-        Output(ids.PAGE, "children"),
+        Output(ids.BODY, "data"),
         Output(ids.NAVIGATION, "children"),
         Output(ids.CLOCK, "children"),
         Output(ids.TITLE, "data"),
         Output(ids.STAMP, "data"),
-        Output(ids.POLL, "disabled"),
+        Output(ids.REFRESH, "data"),
         Input(ids.URL, "pathname"),
         Input(ids.URL, "search"),
         Input(ids.POLL, "n_intervals"),
         State(ids.STAMP, "data"),
     )(partial(show, service))
+    app.clientside_callback(
+        ClientsideFunction("forkmap", "draw"), Output(ids.PAGE, "children"), Input(ids.BODY, "data")
+    )
     app.clientside_callback(ClientsideFunction("forkmap", "title"), Input(ids.TITLE, "data"))
+    app.clientside_callback(ClientsideFunction("forkmap", "every"), Input(ids.REFRESH, "data"))
     charts.register(app)
     for page in PAGES.values():
         page.register(app, service)
@@ -213,15 +230,21 @@ def _register(app: Dash, service: Service) -> None:
 def show(
     service: Service, path: str | None, search: str | None, polls: int | None, stamp: str | None
 ) -> tuple[Any, ...]:
-    """What a URL shows; while a page waits this is asked again, and redraws only what changed."""
+    """What a URL shows; while a page waits or refreshes this is asked again, and tells only what is new."""
     path, look = path or urls.HOME, urls.parse(search)
     page = find_page(service, path, look)
     fresh = f"{path}{search or ''}#{page.stamp}"
     if fresh == stamp:
-        return (*[no_update] * 5, not page.waiting)
+        return (*[no_update] * 5, _again_ms(page))
+    body = {"at": urls.without_node(path, search), "body": page.body}
     place = navigation(path, look, page.agent)
     clock_text = footer(service.now_ns(), service.frozen, service.caller())
-    return page.body, place, clock_text, f"{words.quoted(page.title)} · Forkmap", fresh, not page.waiting
+    return body, place, clock_text, f"{words.quoted(page.title)} · Forkmap", fresh, _again_ms(page)
+
+
+def _again_ms(page: Page) -> int:
+    """After how long the browser asks again, 0 for never."""
+    return POLL_MS if page.waiting else round(1000 * page.refresh_s)
 
 
 def find_page(service: Service, path: str, look: urls.Look) -> Page:
@@ -259,6 +282,7 @@ def serve(
             THREADS,
             give,
             take,
+            limits.max_file_bytes,
             sockets=[listener],
             connection_limit=CONNECTIONS,
             channel_timeout=IDLE_S,

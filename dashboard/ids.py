@@ -6,9 +6,11 @@ from typing import Any, Final
 
 URL: Final = "url"
 PAGE: Final = "page"
+BODY: Final = "body"
 TITLE: Final = "title"
 STAMP: Final = "stamp"
 POLL: Final = "poll"
+REFRESH: Final = "refresh"
 NAVIGATION: Final = "navigation"
 SEARCH: Final = "search"
 CLOCK: Final = "clock"

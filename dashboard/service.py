@@ -68,6 +68,11 @@ class Page(NamedTuple):
         What the page was made from; while it stays the same, nothing is redrawn.
     agent : str
         The agent that is looked at, for the navigation.
+    refresh_s : float
+        How often the browser asks again while the page is in view, in seconds; 0 for never. While the
+        ``stamp`` stays the same nothing is drawn; else only what differs is, and the place that a person
+        is at is kept (``assets/redraw.js``). ``data-key`` tells rows apart that look alike; a button
+        "Pause" with ``data-does="pause"`` stops the asking until it is pressed again.
     """
 
     title: str
@@ -75,3 +80,4 @@ class Page(NamedTuple):
     waiting: bool = False
     stamp: str = ""
     agent: str = ""
+    refresh_s: float = 0.0

@@ -288,6 +288,16 @@ def window_query(window: Window) -> dict[str, str]:
     return {key: write_time(value) for key, value in bounds.items() if value is not None}
 
 
+def without_node(path: str, search: str | None) -> str:
+    """An address as it is but for the selected node: that is chosen on the page and does not make it another.
+
+    >>> without_node("/map", "?agent=a&node=00ff"), without_node("/", None)
+    ('/map?agent=a', '/')
+    """
+    kept = {key: values for key, values in parse_qs((search or "").lstrip("?")).items() if key != "node"}
+    return f"{path}?{urlencode(kept, doseq=True)}" if kept else path
+
+
 def _url(path: str, look: Look, *keys: str) -> str:
     parts = {key: str(getattr(look, key)) for key in keys}
     parts |= window_query(look.window)

@@ -19,6 +19,7 @@ from flask.testing import FlaskClient
 
 from dashboard.app import CHECKS, ERASING, PAGES, Settings, create_app
 from dashboard.cli import main
+from dashboard.components.shell import POLL_MS
 from engine import erasing
 from engine.runs import Declaration, Outcome
 from engine.spans import Span
@@ -91,7 +92,7 @@ class Place:
 
     def page(self, path: str, search: str) -> bytes:
         """What the pages' callback answers, once nothing on it is being built."""
-        name, known = next(each for each in self.app.callback_map.items() if "page.children" in each[0])
+        name, known = next(each for each in self.app.callback_map.items() if "body.data" in each[0])
         values = {"pathname": path, "search": search, "n_intervals": 0}
         ends = [part.rsplit(".", 1) for part in name.strip(".").split("...")]
         asked = {"output": name, "outputs": [{"id": of, "property": which} for of, which in ends]}
@@ -102,7 +103,7 @@ class Place:
         while True:
             answer = self.client.post("/_dash-update-component", json=asked)
             assert answer.status_code == 200 and time.monotonic() < deadline_s
-            if json.loads(answer.text)["response"]["poll"]["disabled"]:
+            if json.loads(answer.text)["response"]["refresh"]["data"] != POLL_MS:
                 return bytes(answer.data)
             time.sleep(0.02)
 

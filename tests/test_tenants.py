@@ -20,6 +20,7 @@ from werkzeug.test import TestResponse
 
 from dashboard import api
 from dashboard.app import PAGES, create_app
+from dashboard.components.shell import POLL_MS
 from engine.errors import ForkmapError
 from engine.fuses import Firing, Policy
 from engine.keys import Key, Role, mint
@@ -243,12 +244,12 @@ class Server:
         while True:
             answer = self.clients[tenant].post("/_dash-update-component", json=asked)
             assert answer.status_code == 200
-            if json.loads(answer.text)["response"]["poll"]["disabled"]:
+            if json.loads(answer.text)["response"]["refresh"]["data"] != POLL_MS:
                 return answer.text
             assert time.monotonic() < deadline
             time.sleep(0.02)
 
-    def call(self, path: str, output: str = "page.children") -> dict[str, Any]:
+    def call(self, path: str, output: str = "body.data") -> dict[str, Any]:
         """The call of the callback with an output, with the address and nothing else filled in."""
         name, known = next(
             (name, known) for name, known in self.app.callback_map.items() if output in name.strip(".")

@@ -22,7 +22,9 @@ def shell() -> Component:
     return html.Div(
         [
             dcc.Location(id=ids.URL),
-            dcc.Interval(id=ids.POLL, interval=POLL_MS, disabled=True),
+            dcc.Interval(id=ids.POLL, disabled=True),
+            dcc.Store(id=ids.REFRESH),
+            dcc.Store(id=ids.BODY),
             dcc.Store(id=ids.STAMP),
             dcc.Store(id=ids.TITLE),
             dcc.Store(id=ids.THEME),
