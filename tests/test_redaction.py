@@ -76,6 +76,10 @@ def redacted(attributes: dict[str, Any], rules: Rules = NOTHING_SET) -> dict[str
         ("secret", "abc.def1", "Bearer {}"),
         ("secret", "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEE\n-----END EC PRIVATE KEY-----", "key:\n{}\nend"),
         ("secret", "-----BEGIN PRIVATE KEY-----\ncut off", "{}"),
+        ("secret", "hunter2", "https://a.example/?next=b%3Fpassword%3D{} now"),
+        ("secret", "hunter2", r"no JSON: {{\"password\": \"{}\"}}"),
+        ("secret", "two words", r'"\ud800 {{\\\"password\\\": \\\"{}\\\"}}"'),
+        ("email", "someone%40mail.example", "to={}&n=1"),
         ("email", EMAIL, "mail {}, or <x>"),
         ("email", "jöhn+tag@bücher.example", "({})"),
         ("path", UNIX, "see {}."),
@@ -125,6 +129,11 @@ def test_what_is_nothing_of_that_stays(text: str) -> None:
         ({"files": ["a b/c", "d"]}, {"files": [mark("path", "a b/c"), "d"]}),
         ({"path": "https://a.example/b"}, {"path": "https://a.example/b"}),
         ({EMAIL: 1}, {mark("email", EMAIL): 1}),
+        ({"pass": "x", "passes": "x"}, {"pass": mark("secret", "x"), "passes": "x"}),
+        (
+            [{"name": "DB_PASSWORD", "value": "x"}, {"key": "user", "value": "x"}],
+            [{"name": "DB_PASSWORD", "value": mark("secret", "x")}, {"key": "user", "value": "x"}],
+        ),
         (
             {"body": compact({"token": "x", "inner": compact([UNIX])})},
             {"body": compact({"token": mark("secret", "x"), "inner": compact([mark("path", UNIX)])})},
@@ -157,8 +166,18 @@ def test_json_that_is_cut_off_is_masked_as_far_as_it_goes() -> None:
         assert not [each for each in (json.dumps(WRITTEN)[1:-1], EMAIL, UNIX, PASSWORD) if each in masked]
 
 
+@pytest.mark.parametrize("kept", ["", "ab", "ab\N{GRINNING FACE}é\\"])
+def test_json_in_json_that_is_cut_off_is_masked_wherever_the_cut_is(kept: str) -> None:
+    inner = json.dumps({"password": f"{PASSWORD} {PASSWORD}", "kept": kept})
+    for whole in (json.dumps({"body": inner}), json.dumps({"outer": json.dumps({"body": inner})})):
+        for end in range(len(whole)):
+            assert PASSWORD not in masker.text(whole[:end])
+
+
 @given(st.text() | st.text("aé.@:/\\ =\"'[]{}_-~pwdtokenAKI0123456789"))
 @example(f"password=[secret abcdef] {EMAIL}")
+@example('password = "two words"')
+@example("{'db_password': 'two words'}")
 def test_what_is_masked_stays_as_it_is_when_it_is_masked_again(text: str) -> None:
     once = masker.text(text)
     assert masker.text(once) == once
@@ -203,6 +222,7 @@ def test_equal_values_have_equal_marks_under_one_key_and_others_under_another() 
     "text",
     [
         *("eyJ", "password", "/", "/a", "a.", "a@", "-", "://a:b", 'password="', '{"a":"', "sk-", "token  "),
+        *("a%40", 'password\\"', "password%3D", '"\\u00'),
         *("-----BEGIN PRIVATE KEY", "bearer ", "\\", "c:\\a b ", "[email abcdef]", "xoxb-1-", "--a", "QUJD"),
     ],
 )

@@ -39,13 +39,16 @@ _NAMES = (
     r"(?:api|auth|access|account|client|database|db|encryption|priv|private|service|signing|ssh)"
     r"[ _-]?key\w{0,40}"
 )
-_SECRET_NAME = re.compile(_NAMES, re.IGNORECASE).search
+_SECRET_NAME = re.compile(rf"{_NAMES}|^pass$", re.IGNORECASE).search
 _PATH_NAME = re.compile(
     r"(?:path|file(?:_?name)?|dir(?:ectory|ectories)?|folder|cwd)s?$", re.IGNORECASE
 ).search
 
-_SIGN = r"""["'`\]]{0,2}[ \t]{0,4}(?:=>|:=|={1,3}|:)[ \t]{0,4}(?:(?:bearer|basic|token)[ ])?"""
-_VALUE = r"""(?P<value>"[^"]+"|'[^']+'|`[^`]+`|\S+)"""
+_SIGN = (
+    r"""\\{0,8}["'`\]]{0,2}[ \t]{0,4}(?:=>|:=|={1,3}|:|%3[AD])(?:[ \t]|%20){0,4}"""
+    r"""(?:(?:bearer|basic|token)(?:[ ]|%20))?"""
+)
+_VALUE = r"""(?P<value>"[^"]+(?:"|\Z)|'[^']+'|`[^`]+`|\\{1,8}"[^"]+"?|\S+)"""
 _FLAG = rf"(?<![\w-])--[\w-]{{0,40}}(?:{_NAMES})[ ]"
 ASSIGNMENT = re.compile(
     rf"(?=[abcdekpst-])(?:(?:{_NAMES}){_SIGN}|{_FLAG}|\bbearer[ ](?=\S*\d)){_VALUE}", re.IGNORECASE
@@ -57,7 +60,7 @@ PRIVATE_KEY = re.compile(
 )
 RUN = re.compile(rf"""[^\s"'`<>]{{{SHORTEST_TOKEN},}}|[^\s"'`<>]*://[^\s"'`<>]+""")
 """What may be a token, or hold one: it is masked whole, since some patterns match only its beginning."""
-EMAIL = re.compile(r"(?<![\w.+%-])[\w.+%-]+@(?:[\w-]+\.)+[^\W\d_][\w-]+")
+EMAIL = re.compile(r"(?<![\w.+%-])[\w.+%-]+(?:@|%40)(?:[\w-]+\.)+[^\W\d_][\w-]+")
 
 _REST = r"""[^\s/"'`<>|:;,()\[\]{}]+"""
 _ENDING = r"\.[A-Za-z]\w{0,7}(?![\w-])"
@@ -78,14 +81,19 @@ PATH = re.compile(
 
 _WORDS = (
     *("passw", "passp", "_pass", "dbpass", "databasepass", "pwd", "contrase"),
-    *("secret", "credential", "authorization", "bearer", "token", "key"),
+    *("secret", "credential", "authorization", "bearer", "token", "key", '"pass"', "pass\\"),
 )
-"""One of them is in every assignment."""
+"""One of them is in every assignment, and in all JSON that has a secret's name, quoted in a text too."""
 
 
 def has_path(text: str) -> bool:
     """Whether it is worth looking for paths."""
     return "/" in text or "\\" in text
+
+
+def has_address(text: str) -> bool:
+    """Whether it is worth looking for e-mail addresses."""
+    return "@" in text or "%40" in text
 
 
 def has_name(text: str) -> bool:
@@ -119,7 +127,7 @@ def may_hold(text: str) -> bool:
     >>> may_hold('{"order_id": "A-123"}'), may_hold("mail bob@example.org")
     (False, True)
     """
-    return "@" in text or has_path(text) or has_name(text) or has_token(text)
+    return has_address(text) or has_path(text) or has_name(text) or has_token(text)
 
 
 @lru_cache(_CACHED_NAMES)

@@ -21,8 +21,12 @@ DIGEST_BYTES = 3
 """Of a mark: a thousand different values of one store share one with a chance of 3 in 100."""
 
 _MARK = re.compile(rf"(\[(?:secret|email|path|term) [0-9a-f]{{{2 * DIGEST_BYTES}}}\])")
-_LITERAL = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-_BEFORE, _AFTER = "\"'`([{", "\"'`.,;:!?)]}"
+_LITERAL = re.compile(r'"((?:[^"\\]++|\\.)*+)("?)', re.DOTALL)
+_LONGEST_ESCAPE = 12
+"""Characters of a letter that JSON writes as two code units."""
+_BEFORE, _AFTER = "\"'`([{\\", "\"'`.,;:!?)]}\\"
+_NAMED_BY = ("name", "key", "field")
+"""Fields of an object that may say what its ``value`` is."""
 
 Mark: TypeAlias = Callable[[str, str], str]
 """From what it is and what stands there to the mark in its place."""
@@ -75,7 +79,11 @@ class Masker:
 
     def _object(self, value: dict[str, Any], name: str) -> dict[str, Any]:
         inherited = name if detecting.is_secret_name(name) else ""
-        masked = {self.text(key): self.value(each, inherited or key) for key, each in value.items()}
+        names = {"value": _told(value)}
+        masked = {
+            self.text(key): self.value(each, inherited or names.get(key) or key)
+            for key, each in value.items()
+        }
         same = all(map(_same, masked, value)) and all(map(_same, masked.values(), value.values()))
         return value if same else masked
 
@@ -112,9 +120,8 @@ class Masker:
 
     def _literal(self, found: re.Match[str]) -> str:
         """A text inside JSON that is cut off, or no JSON; masked as what it means, if it means anything."""
-        try:
-            value = msgspec.json.decode(found[0] if found[0][1:].endswith('"') else f'{found[0]}"', type=str)
-        except (ValueError, RecursionError):
+        value = _meant(found[1], is_whole=bool(found[2]))
+        if value is None:
             return found[0]
         masked = self.text(value)
         return found[0] if masked == value else msgspec.json.encode(masked).decode()
@@ -127,6 +134,8 @@ class Masker:
         return _between_marks(text, lambda part: detecting.RUN.sub(self._run, part))
 
     def _assigned(self, found: re.Match[str]) -> str:
+        if not found["value"].strip(_BEFORE):  # a quote before a mark
+            return found[0]
         return found[0][: -len(found["value"])] + self._trimmed(found["value"])
 
     def _run(self, found: re.Match[str]) -> str:
@@ -139,7 +148,7 @@ class Masker:
         return f"{before}{self._mark('secret', inner)}{after}"
 
     def _addresses(self, text: str) -> str:
-        if "@" not in text:
+        if not detecting.has_address(text):
             return text
         return detecting.EMAIL.sub(lambda found: self._mark("email", found[0]), text)
 
@@ -190,6 +199,22 @@ def _names_each_once(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _meant(literal: str, is_whole: bool) -> str | None:
+    """What stands between the quotes of JSON, without a last letter that is cut off; None if it is none."""
+    for cut in range(1 if is_whole else _LONGEST_ESCAPE):
+        try:
+            return msgspec.json.decode(f'"{literal[: len(literal) - cut]}"', type=str)
+        except ValueError:
+            continue
+    return None
+
+
+def _told(value: dict[str, Any]) -> str:
+    """The name that an object gives to its ``value``, if it is a secret's."""
+    told = (value.get(key) for key in _NAMED_BY)
+    return next((each for each in told if isinstance(each, str) and detecting.is_secret_name(each)), "")
 
 
 def _same(one: object, other: object) -> bool:
