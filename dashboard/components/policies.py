@@ -191,8 +191,18 @@ def policy(each: Policy, shown: Shown) -> Component:
 
 def badge(action: str, mode: str) -> Component:
     """Action and mode as a small word; what is in shadow is outlined only."""
+    text, look = badge_of(action, mode)
+    return html.Span(text, className=look)
+
+
+def badge_of(action: str, mode: str) -> tuple[str, str]:
+    """The text of that word, and its classes.
+
+    >>> badge_of("stop", "enforce"), badge_of("warn", "shadow")
+    (('stop', 'badge badge-fork'), ('warn, in shadow', 'badge badge-cut maybe'))
+    """
     text, shadow = (action, "") if mode == "enforce" else (f"{action}, in shadow", " maybe")
-    return html.Span(text, className=f"badge {'badge-fork' if action == 'stop' else 'badge-cut'}{shadow}")
+    return text, f"badge {'badge-fork' if action == 'stop' else 'badge-cut'}{shadow}"
 
 
 def _ledger(each: Policy, shown: Shown) -> Component:

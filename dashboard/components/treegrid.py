@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from dash.development.base_component import Component
 from numpy.typing import ArrayLike, NDArray
 
+from dashboard.components.scripted import Scripted
 from dashboard.components.words import LIKELY_CHANCE, probability
 from dashboard.theme import tones
 from engine.maps import BehaviourMap
@@ -79,22 +79,7 @@ def _in_words(chosen: NDArray[np.bool_], values: NDArray[Any]) -> dict[str, str]
     return {node: probability(value) for node, value in _sparse(chosen, values).items()}
 
 
-class _Scripted(Component):
-    """A component whose script lies in ``assets/`` under ``window.forkmap``; no build step."""
-
-    _namespace = "forkmap"
-    _children_props = []  # noqa: RUF012 (Dash's own declaration)
-    _props: tuple[str, ...] = ()
-
-    def __init__(self, **props: Any) -> None:
-        self._prop_names = self.available_properties = list(self._props)
-        self._base_nodes = ["children"]
-        self._valid_wildcard_attributes: list[str] = []
-        self.available_wildcard_properties: list[str] = []
-        super().__init__(**props)  # type: ignore[no-untyped-call]
-
-
-class TreeGrid(_Scripted):
+class TreeGrid(Scripted):
     """The behaviour map as a virtualised WAI-ARIA treegrid.
 
     Parameters
@@ -117,7 +102,7 @@ class TreeGrid(_Scripted):
     _props = ("id", "data", "src", "selected", "query", "filter", "label", "className")
 
 
-class Icicle(_Scripted):
+class Icicle(Scripted):
     """The overview: a column a step, height the share of runs, colour the tone.
 
     Parameters

@@ -13,7 +13,7 @@ from dashboard.urls import Look
 from engine.forks import nodes_along
 from engine.history import MIN_HISTORY
 from engine.maps import BehaviourMap
-from engine.verdicts import MIN_BEST_STEP, Odds, Verdict
+from engine.verdicts import MIN_BEST_STEP, Kind, Odds, Verdict
 
 NAMES = {
     "insufficient_history": "Insufficient history",
@@ -35,14 +35,14 @@ FORKS = 3
 def banner(verdict: Verdict, behaviour: BehaviourMap, look: Look) -> Component:
     """The verdict and its sentence, and the fatal forks of the map that its path took."""
     forks = [node for node in nodes_along(behaviour, verdict.path, verdict.live) if behaviour.fork[node]]
-    name = _name(verdict, bool(forks))
+    name = called(verdict.verdict, bool(forks))
     return html.Section(
         [
             html.H2(name if verdict.live else f"By other runs: {name.lower()}"),
             html.P(verdict.sentence),
             *(_forked(behaviour, node, look) for node in forks[:FORKS]),
         ],
-        className=f"card verdict {_colour(verdict, bool(forks))}",
+        className=f"card verdict {colour(verdict.verdict, bool(forks))}",
         **aria(label="Verdict"),
     )
 
@@ -56,25 +56,31 @@ def asked(verdict: Verdict, behaviour: BehaviourMap, look: Look) -> Component:
     forked = any(behaviour.fork[node] for node in nodes)
     return html.Section(
         [
-            html.H3(["If it goes on with ", step, f": {_name(verdict, forked).lower()}"]),
+            html.H3(["If it goes on with ", step, f": {called(verdict.verdict, forked).lower()}"]),
             html.P(verdict.sentence),
             *(_forked(behaviour, node, look) for node in last),
         ],
-        className=f"verdict {_colour(verdict, forked)}",
+        className=f"verdict {colour(verdict.verdict, forked)}",
     )
 
 
-def _name(verdict: Verdict, forked: bool) -> str:
-    """The verdict; what the odds call on track may have gone through a fatal fork all the same."""
-    name = NAMES[verdict.verdict]
-    return f"{name}, but through a fatal fork" if forked and verdict.verdict == "on_track" else name
+def called(kind: Kind, forked: bool) -> str:
+    """What a verdict is called; what the odds call on track may have gone through a fatal fork all the same.
+
+    >>> called("on_track", False), called("on_track", True)
+    ('On track', 'On track, but through a fatal fork')
+    """
+    name = NAMES[kind]
+    return f"{name}, but through a fatal fork" if forked and kind == "on_track" else name
 
 
-def _colour(verdict: Verdict, forked: bool) -> str:
-    """The class of a verdict; what went through a fatal fork is never shown as going well."""
-    if forked and verdict.verdict == "on_track":
-        return "verdict-forked"
-    return f"verdict-{verdict.verdict.replace('_', '-')}"
+def colour(kind: Kind, forked: bool) -> str:
+    """The class of a verdict; what went through a fatal fork is never shown as going well.
+
+    >>> colour("likely_failure", True), colour("on_track", True)
+    ('verdict-likely-failure', 'verdict-forked')
+    """
+    return "verdict-forked" if forked and kind == "on_track" else f"verdict-{kind.replace('_', '-')}"
 
 
 def _forked(behaviour: BehaviourMap, node: int, look: Look) -> Component:
