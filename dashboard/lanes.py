@@ -8,8 +8,10 @@ A process that is there for checks answers the usual ones in the thread that rea
 
 from __future__ import annotations
 
+from copy import copy
 from socket import socket
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakSet
 
 from flask import Flask
 from waitress.channel import HTTPChannel
@@ -19,11 +21,16 @@ from waitress.task import ThreadedTaskDispatcher, WSGITask
 
 from dashboard import urls, usual
 from dashboard.passing import Taking, is_passed
+from engine.ingest.limits import LIMITS
 
 QUICK = frozenset({urls.API_CHECK, urls.HEALTHY, urls.READY})
 """Paths that have a thread of their own."""
 QUICK_WAITING = 4
 """Requests that wait for it at most, should one be slow after all; more go to the other threads."""
+LONG = frozenset({urls.IMPORT})
+"""Paths that whole files are sent to."""
+LONG_AT_ONCE = 4
+"""Files that come in at once at most: each is kept on the disk until all of it is there."""
 PIECE_BYTES = 1 << 16
 """A longer answer is sent after its head."""
 
@@ -68,12 +75,25 @@ class Answer(WSGITask):
 class Parser(HTTPRequestParser):
     """Reads requests; a head that waitress cannot read is wrong, whatever it stumbles over."""
 
+    adj: Any
+    path: str
+    _coming: ClassVar[WeakSet[Parser]] = WeakSet()
+
     def parse_header(self, header_plus: bytes) -> None:
-        """Read the first line and the headers."""
+        """Read the first line and the headers, and how long the body may be."""
         try:
             super().parse_header(header_plus)
         except ValueError as error:  # A length of 5,000 digits, say, or an address whose bracket stays open.
             raise ParsingError("A length or an address cannot be read") from error
+        if self.path in LONG:
+            self._let_come()
+
+    def _let_come(self) -> None:
+        """Take a longer body, unless too many come already."""
+        if sum(not other.completed for other in self._coming) >= LONG_AT_ONCE:
+            raise ParsingError("Too many files are sent at once: send this one again in a while")
+        self._coming.add(self)
+        self.adj = self.adj.of_files
 
 
 class Channel(HTTPChannel):
@@ -109,7 +129,12 @@ class Channel(HTTPChannel):
 
 
 def serving(
-    app: Flask, threads: int, give: socket | None = None, take: socket | None = None, **settings: Any
+    app: Flask,
+    threads: int,
+    give: socket | None = None,
+    take: socket | None = None,
+    file_bytes: int = LIMITS.max_file_bytes,
+    **settings: Any,
 ) -> Any:
     """A waitress that runs an application so; its ``run`` ends when it is interrupted.
 
@@ -119,11 +144,15 @@ def serving(
         Requests answered at once, beside the quick ones.
     give, take : socket, optional
         Where connections that ask checks are passed on to; where those are taken, and no others.
+    file_bytes : int
+        How long a file may be that is sent to one of :data:`LONG`.
     **settings
         What else waitress is told, its sockets first of all.
     """
     server: Any = create_server(app, _dispatcher=Lanes(threads), **settings)
     server.channel_class, server.give, server.at_once = Channel, give, take is not None
+    server.adj.of_files = copy(server.adj)
+    server.adj.of_files.max_request_body_size = file_bytes + 1
     if take is not None:
         server.accepting = False
         Taking(server, take)

@@ -45,7 +45,7 @@ def needed(rule: str | None, method: str) -> Role | None:
     match method, rule or "":
         case "PUT" | "DELETE", urls.API_OUTCOME:
             return Role.INGEST
-        case "POST", urls.API_CHECK | urls.API_DECISIONS:
+        case "POST", urls.API_CHECK | urls.API_DECISIONS | urls.IMPORT:
             return Role.INGEST
         case "POST", urls.API_TRIAL:
             return Role.READ

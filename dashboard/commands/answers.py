@@ -33,6 +33,7 @@ from dashboard.documents import erasures as documents
 from dashboard.documents.agents import agent
 from dashboard.documents.calibrations import scores
 from dashboard.documents.decisions import comparison
+from dashboard.documents.imports import outcome
 from dashboard.documents.rules import listed, trial
 from dashboard.documents.verdicts import verdict
 from engine import erasing, queries
@@ -85,7 +86,7 @@ def import_files(asked: Namespace) -> int:
         how = asked.format, asked.agent, asked.ticket, watch
         done = write_files(store, asked.tenant, asked.files, *how)
     _tell([*map(tables.refusal, done.refusals), *tables.notes(done)])
-    _print(asked, importing.document, tables.imported, done)
+    _print(asked, outcome, tables.imported, done)
     if done.fault or done.unreadable == len(asked.files):
         return CANNOT
     return REFUSED if done.refused else DONE

@@ -1,4 +1,4 @@
-"""``forkmap import``: a bar while files are read, and what became of them for programs."""
+"""``forkmap import``: a bar over the bytes of the files."""
 
 from __future__ import annotations
 
@@ -10,18 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from engine.importing import Imported, Watch
-
-
-def document(done: Imported) -> dict[str, object]:
-    """What an import did, as JSON values."""
-    return {
-        "imported": done.imported,
-        "unchanged": done.unchanged,
-        "refused": done.refused,
-        "refusals": [{"file": r.file, "line": r.line, "reason": r.reason} for r in done.refusals],
-        "runs": done.runs,
-    }
+from engine.importing import Watch
 
 
 @contextmanager

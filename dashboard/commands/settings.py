@@ -8,6 +8,7 @@
 ``FORKMAP_MAX_NODES``            nodes kept of a map
 ``FORKMAP_MAX_BODY_BYTES``       bytes of a request of spans, decompressed
 ``FORKMAP_MAX_SPANS``            spans of a request
+``FORKMAP_MAX_FILE_BYTES``       bytes of a file that is sent from a page
 ``FORKMAP_MAX_ATTRIBUTES``       attributes kept of a span that is sent, and events
 ``FORKMAP_CACHE``                where built maps are kept: ``memory``, a folder, or Redis
 ``FORKMAP_RETENTION_DAYS``       days that a server keeps runs
@@ -77,6 +78,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         _count(given, "FORKMAP_MAX_BODY_BYTES", LIMITS.max_body_bytes),
         _count(given, "FORKMAP_MAX_ATTRIBUTES", LIMITS.max_attributes),
         _count(given, "FORKMAP_MAX_SPANS", LIMITS.max_spans),
+        _count(given, "FORKMAP_MAX_FILE_BYTES", LIMITS.max_file_bytes),
     )
     days = _count(given, "FORKMAP_RETENTION_DAYS", 1) if "FORKMAP_RETENTION_DAYS" in given else None
     reading = ReadingSettings(_run_key(given), _evaluation(given))

@@ -16,11 +16,14 @@ class Limits(NamedTuple):
         Attributes kept of a span, its resource or an event, and events of a span: the first.
     max_spans : int
         Spans of a request; what holds more is refused.
+    max_file_bytes : int
+        Bytes of a file that a page sends, as they are; a longer one is refused.
     """
 
     max_body_bytes: int = 16 << 20
     max_attributes: int = 10_000
     max_spans: int = 100_000
+    max_file_bytes: int = 200 << 20
 
     @property
     def max_containers(self) -> int:
