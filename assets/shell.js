@@ -12,6 +12,7 @@
     [["g", "a"], "go to the agents"],
     [["g", "m"], "go to the map"],
     [["g", "r"], "go to the runs"],
+    [["g", "l"], "go to the runs in flight"],
     [["g", "c"], "go to the calibration"],
     [["g", "d"], "go to compare two runs"],
     [["g", "f"], "go to the fuses"],

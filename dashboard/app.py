@@ -40,7 +40,7 @@ from dashboard.caching import open_cache
 from dashboard.components import charts, states, words
 from dashboard.components.shell import POLL_MS, footer, navigation, shell
 from dashboard.metrics import Metrics
-from dashboard.pages import behaviour, calibration, compare, found, fuses, home, rules, run, runs
+from dashboard.pages import behaviour, calibration, compare, found, fuses, home, live, rules, run, runs
 from dashboard.service import Page, Service
 from engine.builder import TTL_S, Cache, Maps, load
 from engine.checks import Checks
@@ -70,6 +70,7 @@ PAGES: dict[str, PageModule] = {
     urls.MAP: behaviour,
     urls.RUN: run,
     urls.RUNS: runs,
+    urls.LIVE: live,
     urls.CALIBRATION: calibration,
     urls.COMPARE: compare,
     urls.FOUND: found,

@@ -20,6 +20,8 @@ NEXT: Final = "next-step"
 RULES: Final = "rules"
 STEP_NAMES: Final = "step-names"
 
+LIVE: Final = "live"
+
 TREE: Final = "tree"
 ICICLE: Final = "icicle"
 NODE_PANEL: Final = "node-panel"

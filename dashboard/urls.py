@@ -8,6 +8,7 @@
     /runs?agent=A&window=all&view=tools&outcome=failure&node=KEY&sort=-steps&page=2
                                             the runs of a map: see Filters in engine.listing
     /runs.csv?…, /runs.json?…               the same runs, all pages, to keep
+    /live?agent=A                           runs in flight, worst odds first, of every agent or one
     /calibration?agent=A&window=all
     /compare?ticket=T&a=RUN&b=RUN           two runs side by side; without both, what there is to compare
     /rules?agent=A&rules=TEXT               rules for outcomes, and what others would change
@@ -45,6 +46,7 @@ RUN = "/run"
 RUNS = "/runs"
 RUNS_CSV = "/runs.csv"
 RUNS_JSON = "/runs.json"
+LIVE = "/live"
 COMPARE = "/compare"
 CALIBRATION = "/calibration"
 RULES = "/rules"
@@ -380,6 +382,15 @@ def rules_url(agent: str, rules: str | None = None) -> str:
     """
     tried = {} if rules is None else {"rules": rules}
     return f"{RULES}?{urlencode({'agent': agent} | tried)}"
+
+
+def live_url(agent: str = "") -> str:
+    """The runs in flight, of every agent or one.
+
+    >>> live_url(), live_url("a b")
+    ('/live', '/live?agent=a+b')
+    """
+    return f"{LIVE}?{urlencode({'agent': agent})}" if agent else LIVE
 
 
 def fuses_url(

@@ -68,6 +68,7 @@ def navigation(path: str, look: Look, agent: str) -> Component:
     if agent:
         links.append(("Map", "m", urls.map_url(here), path == urls.MAP))
     links.append(("Runs", "r", urls.runs_url(here), path == urls.RUNS))
+    links.append(("Live", "l", urls.LIVE, path == urls.LIVE))
     if agent:
         links.append(("Calibration", "c", urls.calibration_url(here), path == urls.CALIBRATION))
     links.append(("Compare", "d", urls.COMPARE, path == urls.COMPARE))

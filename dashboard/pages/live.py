@@ -1,0 +1,136 @@
+"""Runs in flight, worst odds first: which are going wrong now, and what a fuse would say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+from dash import Dash, dcc, html
+from dash.development.base_component import Component
+
+from dashboard import ids, urls
+from dashboard.components import flights, states, words
+from dashboard.components.access import data
+from dashboard.service import Page, Service
+from dashboard.urls import Look
+from engine.builder import Building
+from engine.runs import ALL_TIME, LIVE_NS, SECOND_NS, Cohort
+from engine.store import AgentSummary
+from engine.triage import Triage, triage
+from engine.walk import Index
+
+EVERY_S = 2.0
+"""How often the page asks again."""
+WHAT = (
+    f"A run is in flight until {LIVE_NS // (60 * SECOND_NS)} minutes have passed since its last activity, or "
+    "somebody says how it ended. Keys: j and k or the arrows move, Enter opens a run, Space pauses."
+)
+CAPTION = "Worst odds first: by where the 95% interval ends. What too few earlier runs tell of comes last."
+
+
+def layout(service: Service, look: Look) -> Page:
+    """The runs in flight of all agents, or of the one that is looked at."""
+    now_ns, tenant = service.now_ns(), service.tenant
+    known = service.store.agents(tenant, ALL_TIME, now_ns)
+    if not known:
+        return Page("Live", _empty(), stamp="none", refresh_s=EVERY_S)
+    if look.agent and look.agent not in {each.agent for each in known}:
+        return Page("No such agent", _nobody(look.agent), stamp="nobody")
+
+    def index(cohort: Cohort) -> Index | None:
+        found = service.maps.index(cohort)
+        return found[1] if found else None
+
+    policies = service.store.policies(tenant)
+    found = triage(service.store, tenant, policies, now_ns, index, look.agent or None)
+    said, lines, notices = flights.in_words(found), flights.lines(found, now_ns), _notices(service, found)
+    body = html.Div(
+        [
+            _head(look, known),
+            html.P(said, className="headline"),
+            html.Div([states.notice(text) for text in notices]),
+            html.Section(
+                flights.LiveRuns(id=ids.LIVE, data=lines, label=CAPTION)
+                if lines
+                else _quiet(known, look.agent, now_ns),
+                className="card scroll",
+            ),
+            html.P(WHAT, className="dim small"),
+        ],
+        className="live-page",
+    )
+    return Page("Live", body, stamp=_stamp(said, lines, notices), agent=look.agent, refresh_s=EVERY_S)
+
+
+def _stamp(*parts: object) -> str:
+    return blake2b(repr(parts).encode(errors="replace"), digest_size=12).hexdigest()
+
+
+def register(app: Dash, service: Service) -> None:
+    """Its table draws itself (``assets/live.js``)."""
+
+
+def _head(look: Look, known: Sequence[AgentSummary]) -> Component:
+    pause = html.Button("Pause", type="button", className="button", title="Space", **data(does="pause"))
+    return html.Div(
+        [html.H1("Live"), html.Div([_narrowing(look, known), pause], className="switches")],
+        className="page-head",
+    )
+
+
+def _narrowing(look: Look, known: Sequence[AgentSummary]) -> Component:
+    """The form that narrows the list down to an agent."""
+    names = sorted({each.agent for each in known if each.unknown} | ({look.agent} if look.agent else set()))
+    options = [html.Option("every agent", value="")]
+    options += [html.Option(name, value=name, selected=name == look.agent) for name in names]
+    every = [dcc.Link("All of them", href=urls.live_url())] if look.agent else []
+    return html.Form(
+        [
+            html.Label("Agent", htmlFor="live-agent"),
+            html.Select(options, id="live-agent", name="agent"),
+            html.Button("Show", type="submit", className="button"),
+            *every,
+        ],
+        action=urls.LIVE,
+        method="get",
+        className="say",
+    )
+
+
+def _notices(service: Service, found: Triage) -> list[str]:
+    """What is not there: maps, and runs past the bound."""
+    waiting, failed = list[str](), list[str]()
+    for agent in found.unbuilt:
+        answer = service.maps.get(Cohort(service.tenant, agent))
+        (waiting if isinstance(answer, Building) else failed).append(words.quoted(agent))
+    said = []
+    if waiting:
+        said.append(f"Being built, and used as soon as it is there: the map of {', '.join(waiting)}.")
+    if failed:
+        said.append(f"Not judged, as the map could not be built: runs of {', '.join(failed)}.")
+    if found.more:
+        said.append(f"There are more: the {len(found.runs):,} most recently active are shown.")
+    return said
+
+
+def _quiet(known: Sequence[AgentSummary], agent: str, now_ns: int) -> Component:
+    """What is there instead of runs in flight."""
+    last = max((each for each in known if agent in ("", each.agent)), key=lambda each: each.last_ns)
+    link = dcc.Link(f"the runs of {last.agent}", href=urls.runs_url(Look(agent=last.agent)))
+    said = (
+        f"Whatever begins appears here by itself. The last run began {words.ago(last.last_ns, now_ns)}: see "
+    )
+    return html.P([said, link, "."])
+
+
+def _empty() -> Component:
+    return states.message(
+        "No runs yet",
+        "This store holds no run of any agent.",
+        dcc.Link("How to get runs into it", href=urls.HOME),
+    )
+
+
+def _nobody(agent: str) -> Component:
+    said = f"No run of “{words.quoted(agent)}” is in this store."
+    return states.message("No such agent", said, dcc.Link("All runs in flight", href=urls.live_url()))
