@@ -125,11 +125,9 @@ def test_in_a_narrow_window_a_picked_fork_comes_into_view(
 
 def test_the_live_runs_are_listed_and_lead_to_their_pages(watched: Page, demo_url: str) -> None:
     watched.goto(f"{demo_url}/map?agent=support-agent")
-    watched.get_by_role("button", name="6", exact=True).click()
-    panel = watched.locator("#node-panel")
-    expect(panel.get_by_role("heading", name="6 live runs")).to_be_in_viewport()
-    expect(panel.locator(".pill-live")).to_have_count(6)
-    panel.get_by_role("link", name="live-doomed-0").click()
+    watched.locator(".stats").get_by_role("link", name="6", exact=True).click()
+    expect(watched.locator(".runs .pill-live")).to_have_count(6)
+    watched.get_by_role("link", name="live-doomed-0").click()
     expect(watched.get_by_role("heading", level=1)).to_have_text("live-doomed-0")
 
 

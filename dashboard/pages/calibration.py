@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dash import Dash, html
 from dash.development.base_component import Component
 
 from dashboard import figures, urls
-from dashboard.components import charts, choices, states, words
+from dashboard.components import charts, choices, counted, states, words
 from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine.builder import Failed, Ready
 from engine.calibration import BINS, STEPS, Calibration, DepthSkill, Reliability, agreement, sentence
+from engine.listing import Filters
 
 
 def layout(service: Service, look: Look) -> Page:
@@ -46,7 +49,7 @@ def _body(calibration: Calibration, look: Look) -> Component:
         html.P(_HOW, className="dim"),
     ]
     if calibration.predicted:
-        parts.append(html.Div([_plot(calibration), _depths(calibration)], className="columns"))
+        parts.append(html.Div([_plot(calibration), _depths(calibration, look)], className="columns"))
     return html.Div(parts, className="calibration-page")
 
 
@@ -79,7 +82,7 @@ def _plot(calibration: Calibration) -> Component:
     )
 
 
-def _table(caption: str, heads: list[str], rows: list[list[str]]) -> Component:
+def _table(caption: str, heads: list[str], rows: list[list[Any]]) -> Component:
     return html.Table(
         [
             html.Caption(caption),
@@ -106,14 +109,18 @@ def _bins(bins: tuple[Reliability, ...]) -> Component:
     return _table(f"Predicted and observed success; of {BINS} bins, those with a prediction", heads, rows)
 
 
-def _depths(calibration: Calibration) -> Component:
+def _depths(calibration: Calibration, look: Look) -> Component:
     whole = DepthSkill(0, *calibration[:4])
-    rows = [_depth(str(each.steps), each) for each in calibration.depths if each.predicted]
+    rows = [_depth(str(each.steps), each, look) for each in calibration.depths if each.predicted]
     heads = ["After steps", "Predictions", "Brier", "Average's", "Skill"]
-    table = _table("Skill by how much of the run was known", heads, [*rows, _depth("all", whole)])
+    table = _table("Skill by how much of the run was known", heads, [*rows, _depth("all", whole, look)])
     return html.Section([html.H2("How early does it know?"), table], className="card")
 
 
-def _depth(label: str, each: DepthSkill) -> list[str]:
+def _depth(label: str, each: DepthSkill, look: Look) -> list[Any]:
+    """The scores after so many steps; one prediction is made of each run that took as many."""
     scores = [words.score(each.brier), words.score(each.baseline_brier), words.percent(each.skill)]
-    return [label, f"{each.predicted:,}", *scores]
+    runs = Filters(outcome="completed", steps=each.steps)
+    text = f"{each.predicted:,}"
+    made = counted.runs(text, look._replace(view="all"), runs) if each.steps else text
+    return [label, made, *scores]
