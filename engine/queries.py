@@ -12,6 +12,7 @@ from engine.conventions import Kind
 from engine.errors import UnknownRunError, UnknownStepError
 from engine.forks import Fork, forks_along, nodes_along
 from engine.maps import MAX_NODES, BehaviourMap, build
+from engine.pasting import alike, candidates
 from engine.paths import BUCKET_TEXTS, clean_name, parse_signature
 from engine.runs import ALL_TIME, Cohort, Outcome, Run, View, Window, is_live
 from engine.store import MAX_RUNS, AgentSummary, RunRow, Store
@@ -230,30 +231,42 @@ def telling_window(store: Store, tenant: str, agent: str, now_ns: int) -> Window
 
 def in_windows(
     store: Store, tenant: str, agent: str, windows: Iterable[Window], now_ns: int
-) -> list[AgentSummary]:
-    """How the agent's runs of each window ended; nothing of an agent that is gone meanwhile."""
+) -> list[tuple[Window, AgentSummary]]:
+    """Of these windows, those in which the agent has a run, and how its runs there ended."""
     return [
-        summary
+        (window, summary)
         for window in windows
         for summary in store.agents(tenant, window, now_ns)
-        if summary.agent == agent
+        if summary.agent == agent and summary.completed + summary.unknown
     ]
 
 
 class Found(NamedTuple):
-    """What a pasted text names: runs, and agents by exact name."""
+    """What a pasted text names: runs, and agents by exact name.
+
+    Attributes
+    ----------
+    name : str
+        What of the text it was that names them.
+    """
 
     run_ids: tuple[str, ...]
     agents: tuple[str, ...]
+    name: str = ""
 
 
 def find(store: Store, tenant: str, text: str, now_ns: int) -> Found:
-    """Runs and agents that a pasted text names: run id, trace id (dashed or not), ticket, agent."""
-    text = text.strip()
-    if not text:
-        return Found((), ())
-    agents = tuple(s.agent for s in store.agents(tenant, ALL_TIME, now_ns) if s.agent == text)
-    return Found(tuple(store.find(tenant, text)), agents)
+    """Runs and agents that a pasted text names: run id, trace id (dashed or not), ticket, agent.
+
+    The text as it is counts first, then what it may hold: see :func:`engine.pasting.candidates`.
+    """
+    names = candidates(text)
+    agents = {summary.agent for summary in store.agents(tenant, ALL_TIME, now_ns)} if names else set()
+    for name in names:
+        found = Found(tuple(store.find(tenant, name)), (name,) if name in agents else (), name)
+        if found.run_ids or found.agents:
+            return found
+    return Found((), ())
 
 
 def named_run(store: Store, tenant: str, text: str, now_ns: int) -> Run:
@@ -273,33 +286,60 @@ def named_run(store: Store, tenant: str, text: str, now_ns: int) -> Run:
         return store.run(tenant, run_ids[0])
 
 
-def near(store: Store, tenant: str, text: str, now_ns: int, limit: int = 5) -> Found:
-    """Names like a text that names nothing: same beginning, or one inside the other.
+class Named(NamedTuple):
+    """A run that a text names or nearly names, and the window that tells most of its agent."""
+
+    run: Run
+    window: Window
+
+
+def named(store: Store, tenant: str, run_ids: Iterable[str], now_ns: int) -> list[Named]:
+    """These runs, to be listed; one that goes meanwhile is left out."""
+    found = list[Named]()
+    windows: dict[str, Window] = {}
+    for run_id in run_ids:
+        try:
+            run = store.run(tenant, run_id)
+        except UnknownRunError:
+            continue
+        if run.agent not in windows:
+            windows[run.agent] = telling_window(store, tenant, run.agent, now_ns)
+        found.append(Named(run, windows[run.agent]))
+    return found
+
+
+class Near(NamedTuple):
+    """What has a name like a text that names nothing, and among how many it was looked for.
+
+    Attributes
+    ----------
+    agents : tuple
+        Names of agents, and the window that tells most of each.
+    searched_runs, searched_agents : int
+        What the tenant has: the text itself was looked for among all of them.
+    """
+
+    runs: tuple[Named, ...]
+    agents: tuple[tuple[str, Window], ...]
+    searched_runs: int
+    searched_agents: int
+
+
+def near(store: Store, tenant: str, text: str, now_ns: int, limit: int = 5) -> Near:
+    """What is called most like a text that names nothing: one in the other, or different in one place.
 
     Of the first 50 agents, the latest 500 runs each are compared.
     """
-    text = text.strip().casefold()
-    agents = [s.agent for s in store.agents(tenant, ALL_TIME, now_ns)]
-    alike = [row.run_id for agent in agents[:SEARCHED] for row in _recent(store, tenant, agent, now_ns)]
-    return Found(_alike(text, alike, limit), _alike(text, agents, limit))
+    known = store.agents(tenant, ALL_TIME, now_ns)
+    names = [summary.agent for summary in known]
+    recent = [row.run_id for agent in names[:SEARCHED] for row in _recent(store, tenant, agent, now_ns)]
+    runs = named(store, tenant, alike(text, recent, limit), now_ns)
+    agents = [(name, telling_window(store, tenant, name, now_ns)) for name in alike(text, names, limit)]
+    return Near(tuple(runs), tuple(agents), sum(each.completed + each.unknown for each in known), len(known))
 
 
 def _recent(store: Store, tenant: str, agent: str, now_ns: int) -> list[RunRow]:
     return store.runs(Cohort(tenant, agent, ALL_TIME), now_ns, limit=RECENT)
-
-
-def _alike(text: str, names: list[str], limit: int) -> tuple[str, ...]:
-    """Names that contain the text, are contained in it, or share a long beginning.
-
-    >>> _alike("live-dome", ["live-doomed-0", "other"], 5)
-    ('live-doomed-0',)
-    """
-
-    def close(name: str) -> bool:
-        low = name.casefold()
-        return bool(text) and (text in low or low in text or low[:6] == text[:6])
-
-    return tuple(name for name in names if close(name))[:limit]
 
 
 def view_of(text: str | None) -> View:

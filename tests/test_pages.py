@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +23,13 @@ from dashboard.app import Settings, create_app, find_page, show
 from dashboard.components import steps
 from dashboard.pages import behaviour as map_page
 from dashboard.pages import found
-from dashboard.pages.home import ASKED, SHOWN
 from dashboard.service import Page, Service
 from dashboard.urls import Look
-from engine.builder import Maps, Ready, Request, load
-from engine.errors import ForkmapError
+from engine.builder import Maps, Ready
 from engine.ingest.conversation import TIMES
 from engine.queries import Found
 from engine.runs import ALL_TIME, SECOND_NS, Cohort, Outcome, Run, Source, View, Window
 from engine.spans import Span
-from engine.store import Store
 from tests.memory_cache import DictCache
 from tests.memory_store import DAY_NS, NOW_NS, MemoryStore, corpus, make_run
 
@@ -94,68 +91,12 @@ def classes(node: Any, name: str) -> list[str]:
     return [own] * (name in own.split()) + classes(getattr(node, "children", None), name)
 
 
-# --- the agents -----------------------------------------------------------------------------
-
-
-def test_an_empty_store_says_how_to_import() -> None:
-    page = find_page(service_of([]), "/", Look())
-    assert "No runs yet" in text(page.body)
-    assert "forkmap import traces.jsonl" in text(page.body)
-    assert not page.waiting
-
-
-def test_home_waits_for_the_maps_then_shows_fatal_forks(service: Service) -> None:
-    first = find_page(service, "/", Look())
-    assert first.waiting
-    assert first.stamp == "…"
-    page = settled(service, "/")
-    assert page.stamp == "1"
-    assert "support-agent 60 55.0% 42.5–66.9% 1 1 1 minute ago" in text(page.body)
-
-
-def test_an_agent_without_recent_runs_is_linked_to_all_time() -> None:
-    service = service_of([make_run("r", "tool:a", agent="old one", age_ns=40 * DAY_NS)])
-    page = settled(service, "/")
-    assert "no run in the last 30 days: all time" in text(page.body)
-    assert "/map?agent=old+one&window=all" in links(page.body)
-
-
-def test_home_tells_a_failed_map_from_one_that_it_did_not_ask_for() -> None:
-    runs = [make_run(f"r{n}", "tool:a", agent=f"agent {n:02}") for n in range(ASKED + 2)]
-    store = MemoryStore(runs)
-    maps = Maps(store, DictCache(), lambda: NOW_NS, build=failing_for("agent 01"))
-    page = settled(Service(store, maps, lambda: NOW_NS, frozen=True), "/")
-    maps.close()
-    assert page.stamp.split("|") == ["0", "failed", *["0"] * (ASKED - 2), "on its map", "on its map"]
-
-
-def test_home_lists_the_agents_with_most_runs_and_counts_the_rest() -> None:
-    runs = [make_run(f"r{n}", "tool:a", agent=f"agent {n:03}") for n in range(SHOWN + 2)]
-    runs.append(make_run("more", "tool:a", agent=f"agent {SHOWN + 1:03}"))
-    said = text(settled(service_of(runs), "/").body)
-    assert f"agent {SHOWN + 1:03}" in said
-    assert f"agent {SHOWN - 2:03}" in said
-    assert f"agent {SHOWN:03}" not in said
-    assert "2 more agents, with fewer runs: find one by its name, above." in said
-
-
-def failing_for(agent: str) -> Callable[[Request, Store, int], Any]:
-    """Builds every map but one agent's."""
-
-    def build(request: Request, store: Store, now_ns: int) -> Any:
-        if request.cohort.agent == agent:
-            raise ForkmapError("No.")
-        return load(request, store, now_ns)
-
-    return build
-
-
 # --- the map --------------------------------------------------------------------------------
 
 
 def test_a_map_that_is_not_there_yet_is_waited_for(service: Service) -> None:
     page = find_page(service, "/map", Look(agent=AGENT))
-    assert (page.waiting, page.stamp) == (True, "building")
+    assert (page.waiting, page.stamp) == (True, "building 0")
     assert "Building the map of support-agent…" in text(page.body)
 
 
@@ -342,8 +283,12 @@ def test_a_run_links_to_its_place_on_the_map(service: Service) -> None:
 def test_an_unknown_run_says_what_was_searched_and_what_is_near(service: Service) -> None:
     page = settled(service, "/run?run=live-12")
     assert "Nothing in this store is called  live-12 ." in text(page.body)
-    assert "trace ids (with dashes or without)" in text(page.body)
-    assert links(page.body) == ["/go?q=live-1"]
+    assert (
+        "Searched by run id, trace id (with dashes or without), ticket and agent name: "
+        "61 runs of 1 agent, all there are."
+    ) in text(page.body)
+    assert "live live-1 support-agent · 1 minute ago" in text(page.body)
+    assert links(page.body) == ["/run?run=live-1"]
 
 
 # --- calibration and the rest ---------------------------------------------------------------

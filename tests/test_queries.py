@@ -173,10 +173,14 @@ def test_examples_of_a_node_are_its_members_of_the_wanted_outcome(store: MemoryS
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        (" good-1 ", Found(("good-1",), ())),
-        ("trace-good-1", Found(("good-1",), ())),
-        ("t-19", Found(("good-19", "bad-19"), ())),
-        ("support-agent", Found((), ("support-agent",))),
+        (" good-1 ", Found(("good-1",), (), "good-1")),
+        ("trace-good-1", Found(("good-1",), (), "trace-good-1")),
+        ("t-19", Found(("good-19", "bad-19"), (), "t-19")),
+        ("support-agent", Found((), ("support-agent",), "support-agent")),
+        ("“good-1”,", Found(("good-1",), (), "good-1")),
+        ("run_id: 'good-1'", Found(("good-1",), (), "good-1")),
+        ("https://tool.example/t/trace-good-1?tab=7", Found(("good-1",), (), "trace-good-1")),
+        ("http://127.0.0.1:8050/map?agent=support-agent", Found((), ("support-agent",), "support-agent")),
         ("support", Found((), ())),
         ("  ", Found((), ())),
     ],
@@ -185,7 +189,29 @@ def test_a_pasted_text_names_runs_and_agents(store: MemoryStore, text: str, foun
     assert queries.find(store, "default", text, NOW_NS) == found
 
 
+def test_what_a_text_is_counts_before_what_it_holds() -> None:
+    odd = make_run("run=r1", "tool:a")
+    store = MemoryStore([odd, make_run("r1", "tool:a")])
+    assert queries.find(store, "default", "run=r1", NOW_NS).run_ids == ("run=r1",)
+    assert queries.find(store, "default", "(run=r1)", NOW_NS).run_ids == ("run=r1",)
+
+
 def test_names_like_a_text_that_names_nothing(store: MemoryStore) -> None:
-    assert queries.near(store, "default", "support", NOW_NS) == Found((), ("support-agent",))
-    assert queries.near(store, "default", "LIVE-1b", NOW_NS).run_ids == ("live-1",)
-    assert queries.near(store, "default", "zzz", NOW_NS) == Found((), ())
+    def near(text: str) -> tuple[list[str], list[str]]:
+        found = queries.near(store, "default", text, NOW_NS)
+        assert (found.searched_runs, found.searched_agents) == (61, 1)
+        return [each.run.run_id for each in found.runs], [name for name, _ in found.agents]
+
+    assert near("support") == ([], ["support-agent"])
+    assert near("LIVE-1b") == (["live-1"], [])
+    assert near("run: 'live-l'") == (["live-1"], [])
+    assert near("zzz") == ([], [])
+
+
+def test_runs_that_are_named_tell_in_which_window_to_look_at_them() -> None:
+    old, new = make_run("old", "tool:a", agent="b", age_ns=90 * DAY_NS), make_run("new", "tool:a")
+    store = MemoryStore([old, new])
+    assert queries.named(store, "default", ["old", "gone", "new"], NOW_NS) == [
+        (old, ALL_TIME),
+        (new, Window()),
+    ]

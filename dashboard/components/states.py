@@ -11,22 +11,31 @@ from dash.development.base_component import Component
 from dashboard import urls
 from dashboard.components import words
 from dashboard.components.access import aria
-from engine.builder import Failed
+from engine.builder import Building, Failed, Unready
 from engine.errors import UnknownAgentError
-from engine.queries import Found
+
+SOON_S = 2
+"""A build that takes less is not timed."""
 
 
-def building(what: str) -> Component:
-    """Something that will be there in a moment."""
+def building(what: str, how: Unready | None = None) -> Component:
+    """Something that will be there in a moment; how long it takes, where that is longer."""
+    waited_s = seconds(how)
+    so_far = f" {waited_s} seconds so far." if waited_s >= SOON_S else ""
     return html.Section(
         [
             html.Div(className="spinner", **aria(hidden="true")),
             html.P(f"Building {words.quoted(what)}…"),
-            html.P("It appears here by itself.", className="dim"),
+            html.P(f"It appears here by itself.{so_far}", className="dim"),
         ],
         className="card state",
         role="status",
     )
+
+
+def seconds(how: Unready | None) -> int:
+    """Whole seconds that a build has been under way."""
+    return int(how.waited_s) if isinstance(how, Building) else 0
 
 
 def message(heading: str, *paragraphs: Any) -> Component:
@@ -68,24 +77,6 @@ def first_use() -> Component:
             ),
             html.P("Or look around in a demo corpus first:"),
             commands(["forkmap demo"]),
-        ],
-        className="card state",
-    )
-
-
-def nothing_found(text: str, alike: Found) -> Component:
-    """A text that names nothing: what was searched, and what is like it."""
-    runs = [html.Li(html.A(run_id, href=urls.go_url(run_id))) for run_id in alike.run_ids]
-    agents = [html.Li(html.A(f"agent {name}", href=urls.go_url(name))) for name in alike.agents]
-    near = [html.H2("Names like it"), html.Ul([*runs, *agents], className="found")]
-    return html.Section(
-        [
-            html.H1("Nothing found"),
-            html.P(
-                ["Nothing in this store is called ", html.Code(words.quoted(text) or "(an empty text)"), "."]
-            ),
-            html.P("Run ids, trace ids (with dashes or without), tickets and agent names were searched."),
-            *(near if runs or agents else [html.P("Nothing here has a name like it.")]),
         ],
         className="card state",
     )

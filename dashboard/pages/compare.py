@@ -176,14 +176,15 @@ def _way_out(heading: str, said: Any, look: Look, *more: Component) -> Page:
 
 
 def _unknown(service: Service, look: Look, text: str) -> Page:
-    alike = queries.near(service.store, service.tenant, text, service.now_ns()).run_ids
+    near = queries.near(service.store, service.tenant, text, service.now_ns())
+    alike = [each.run.run_id for each in near.runs]
     named = look.a if text == look.b else look.b
     links = [
         html.Li(dcc.Link(run_id, href=_instead(look, text, run_id))) for run_id in alike if run_id != named
     ]
-    near = [html.P("Names like it:"), html.Ul(links, className="found")] if links else []
+    like = [html.P("Names like it:"), html.Ul(links, className="found")] if links else []
     said = ["No run is called ", html.Code(words.quoted(text)), "."]
-    return _way_out("No such run", said, look, *near)
+    return _way_out("No such run", said, look, *like)
 
 
 def _instead(look: Look, text: str, run_id: str) -> str:

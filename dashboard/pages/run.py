@@ -14,6 +14,7 @@ from dashboard.components import (
     choices,
     decided,
     evidence,
+    named,
     outcome,
     states,
     steps,
@@ -52,8 +53,9 @@ def layout(service: Service, look: Look) -> Page:
     try:
         run = queries.named_run(service.store, service.tenant, look.run, service.now_ns())
     except UnknownRunError:
-        alike = queries.near(service.store, service.tenant, look.run, service.now_ns())
-        return Page("No such run", states.nothing_found(look.run, alike), stamp="unknown")
+        near = queries.near(service.store, service.tenant, look.run, service.now_ns())
+        said = named.nothing(look.run, near, service.caller(), service.now_ns())
+        return Page("No such run", said, stamp="unknown")
     answer = service.maps.get(queries.cohort_of(run, service.tenant, look.window))
     if isinstance(answer, Failed):
         failed = states.message("The run could not be judged", answer.sentence)
