@@ -143,6 +143,17 @@
     return open;
   }
 
+  /** What is open in one build of a map, carried over to another by the steps' keys.
+      Steps that shared a row were in sight of each other, and stay so where they part. */
+  function carry(from, open, data) {
+    if (from === data) return open;
+    const { end } = structure(from);
+    return Uint8Array.from(data.key, (key) => {
+      const node = find(from, key);
+      return node >= 0 && (end[node] !== node || open[node]) ? 1 : 0;
+    });
+  }
+
   /** Open everything above a node; whether that changed anything. */
   function openTo(parent, open, node) {
     let changed = false;
@@ -195,16 +206,17 @@
 
   const RELOADED = "forkmap.reloaded";
   const RELOAD_AGAIN_MS = 10_000;
+  const AGAIN_MS = 5_000;
+  const GONE = 409;
 
   async function ask(src) {
     const response = await fetch(src, { headers: { Accept: "application/json" } });
     if (response.ok) return response.json();
-    if (response.status === 409 && reload()) return new Promise(() => {});
-    throw new Error(
-      response.status === 409
+    const said =
+      response.status === GONE
         ? "The map has been built anew since this page was opened. Load the page again."
-        : `The map did not come (the server answered ${response.status}).`
-    );
+        : `The map did not come (the server answered ${response.status}).`;
+    throw Object.assign(new Error(said), { status: response.status });
   }
 
   /** The page is older than the map: load it again, but never over and over. */
@@ -215,26 +227,36 @@
     return true;
   }
 
-  /** React hook: { data } once the columns are there, { error, retry } if they did not come. */
+  /** What a URL of columns is of, whenever they were built. */
+  const place = (src) => (src || "").replace(/[?&]built=[^&]*/, "");
+
+  /** React hook: { data } once the columns are there, { error, retry } if they did not come.
+      A map that was built anew takes the place of the one on show when it is there, not before. */
   function useColumns({ data, src }) {
     const [answer, setAnswer] = window.React.useState({});
     const [attempt, setAttempt] = window.React.useState(0);
+    const known = answer.data && place(answer.src) === place(src);
     window.React.useEffect(() => {
       if (!src) return undefined;
       let wanted = true;
+      const again = () => wanted && setAttempt((n) => n + 1);
       load(src).then(
         (columns) => wanted && setAnswer({ src, data: columns }),
-        (error) => wanted && setAnswer({ src, error: error.message, retry: () => setAttempt((n) => n + 1) })
+        (error) => {
+          if (!wanted) return;
+          if (known) window.setTimeout(again, AGAIN_MS);
+          else if (error.status !== GONE || !reload()) setAnswer({ src, error: error.message, retry: again });
+        }
       );
       return () => {
         wanted = false;
       };
     }, [src, attempt]);
     if (!src) return { data };
-    return answer.src === src ? answer : {};
+    return known || answer.src === src ? answer : {};
   }
 
   forkmap.columns = {
-    structure, find, chain, target, match, rows, opening, openTo, step, percent, count, toneInWords, load, useColumns,
+    structure, find, chain, target, match, rows, opening, carry, openTo, step, percent, count, toneInWords, load, place, useColumns,
   };
 })();

@@ -227,11 +227,13 @@
 
   /** The stack of roots: the last one is drawn; it must hold what is selected. */
   function useRoots(tree, data, node) {
-    const [roots, setRoots] = React.useState([0]);
-    React.useEffect(() => setRoots([0]), [data]);
-    const holding = roots.filter((root) => root < tree.nodes && contains(tree, root, node));
-    const into = (root) => tree.children[root] > 0 && root !== holding[holding.length - 1] && setRoots([...holding, root]);
-    return { root: holding[holding.length - 1], into, up: () => setRoots(holding.length > 1 ? holding.slice(0, -1) : holding) };
+    const [keys, setKeys] = React.useState([]);
+    const found = keys.map((key) => columns.find(data, key));
+    const roots = [0, ...found.filter((root) => root > 0 && contains(tree, root, node))];
+    const root = roots[roots.length - 1];
+    const keep = (chosen) => setKeys(chosen.map((each) => data.key[each]));
+    const into = (next) => tree.children[next] > 0 && next !== root && keep([...roots, next]);
+    return { root, into, up: () => keep(roots.slice(0, -1)) };
   }
 
   function Tip({ data, node, plan, scale, width, height }) {

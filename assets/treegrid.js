@@ -315,16 +315,57 @@
     return [asked, ask];
   }
 
+  /** What was open and scrolled to in the maps looked at last: a person who comes back finds it so. */
+  const left = new Map();
+  const LEFT = 8;
+
+  function leave(place, state) {
+    left.delete(place);
+    left.set(place, state);
+    if (left.size > LEFT) left.delete(left.keys().next().value);
+  }
+
+  /** Which nodes stand open: at first those of `opening`, then what a person made of them, build after build. */
+  function useOpen(place, data) {
+    return React.useMemo(() => {
+      const before = place && left.get(place);
+      const open = before ? columns.carry(before.data, before.open, data) : columns.opening(data);
+      leave(place, { ...before, data, open });
+      return open;
+    }, [data]);
+  }
+
+  /** Where the grid is scrolled to; what is looked at stays where it is when rows come or go above it. */
+  function useScroll(box, place, { data, shown, row, height }) {
+    const [top, setTop] = React.useState(0);
+    const before = React.useRef({});
+    React.useLayoutEffect(() => {
+      const was = before.current;
+      if (!was.data) box.current.scrollTop = left.get(place).top || 0;
+      else if (was.data !== data) {
+        const seen = was.row >= 0 && was.row * ROW_PX >= was.top && (was.row + 1) * ROW_PX <= was.top + height;
+        const anchor = seen ? was.row : Math.ceil(was.top / ROW_PX);
+        const now = shown.at.get(columns.find(data, was.data.key[was.shown.head[anchor]]));
+        if (now !== undefined) box.current.scrollTop += (now - anchor) * ROW_PX;
+      }
+    }, [data]);
+    React.useLayoutEffect(() => {
+      before.current = { data, shown, row, top };
+      leave(place, { ...left.get(place), top });
+    });
+    return [top, setTop];
+  }
+
   function Grid(props) {
-    const { id, data, selected, label, setProps } = props;
+    const { id, data, src, selected, label, setProps } = props;
     const [{ query, filter }, ask] = useFilter(props);
     const box = React.useRef(null);
     const typing = React.useRef({ text: "", at: 0 });
     const height = useHeight(box);
-    const [top, setTop] = React.useState(0);
     const [change, setChange] = React.useState(0);
     const tree = columns.structure(data);
-    const open = React.useMemo(() => columns.opening(data), [data]);
+    const place = columns.place(src);
+    const open = useOpen(place, data);
     const kept = React.useMemo(() => columns.match(data, query, filter), [data, query, filter]);
     const shut = React.useMemo(() => new Uint8Array(tree.nodes), [kept]);
     const isOpen = (tail) => (kept ? !shut[tail] : open[tail] === 1);
@@ -333,6 +374,7 @@
     const node = Math.max(0, columns.find(data, selected));
     const head = tree.head[node];
     const row = shown.at.has(head) ? shown.at.get(head) : -1;
+    const [top, setTop] = useScroll(box, place, { data, shown, row, height });
     const family = kept ? kept.children : tree.children;
     const expandable = (each) => family[tree.end[each]] > 0;
 
@@ -348,13 +390,13 @@
     /* A selection from elsewhere opens the way to itself and comes into view. */
     React.useEffect(() => {
       if (columns.openTo(tree.parent, open, head)) setChange((changes) => changes + 1);
-    }, [data, head]);
+    }, [selected]);
     React.useEffect(() => {
       if (row < 0) return;
       const y = row * ROW_PX;
       if (y < box.current.scrollTop) box.current.scrollTop = y;
       else if (y + ROW_PX > box.current.scrollTop + height) box.current.scrollTop = y + ROW_PX - height;
-    }, [data, row, head, height]);
+    }, [selected, kept, row < 0, height]);
 
     const moves = () => ({
       row,

@@ -25,7 +25,7 @@ from engine.claims import Claim
 from engine.errors import StoreError
 from engine.maps import BehaviourMap
 from engine.metering import UNMETERED, Meter
-from engine.requests import Absent, Answer, Building, Failed, Ready, Request, load
+from engine.requests import Absent, Answer, Building, Failed, Ready, Request, Unready, load
 from engine.runs import SECOND_NS, Cohort
 from engine.shelf import Cache, Held, Place, Shelf
 from engine.store import Store
@@ -42,6 +42,7 @@ __all__ = [
     "Maps",
     "Ready",
     "Request",
+    "Unready",
     "load",
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dash import dcc, html
 from dash.development.base_component import Component
@@ -12,7 +12,16 @@ from dashboard import urls
 from dashboard.components.access import aria
 from dashboard.urls import Look
 from engine.queries import DEFAULT_WINDOW
-from engine.runs import ALL_TIME
+from engine.runs import ALL_TIME, Window
+
+PRESETS: Final = {
+    Window(days=1): "24 hours",
+    Window(days=7): "7 days",
+    DEFAULT_WINDOW: "30 days",
+    ALL_TIME: "All time",
+}
+"""What the windows that have names are called."""
+_BOUNDS = (("from", "From", "2026-01-31"), ("to", "to", "2026-02-01T06:00"))
 
 
 class Choice(NamedTuple):
@@ -34,12 +43,12 @@ def _link(choice: Choice) -> Component:
 
 
 def windows(look: Look, page: str) -> Component:
-    """Last 30 days, all time, and dates of one's own."""
-    custom = look.window not in (DEFAULT_WINDOW, ALL_TIME)
+    """The windows that have names, and dates of one's own."""
     choices = [
-        Choice("30 days", _url(page, look._replace(window=DEFAULT_WINDOW)), look.window == DEFAULT_WINDOW),
-        Choice("All time", _url(page, look._replace(window=ALL_TIME)), look.window == ALL_TIME),
+        Choice(text, _url(page, look._replace(window=window)), look.window == window)
+        for window, text in PRESETS.items()
     ]
+    custom = look.window not in PRESETS
     return html.Div([switch("Window", choices), _dates(look, page, custom)], className="windows")
 
 
@@ -51,14 +60,16 @@ def _dates(look: Look, page: str, custom: bool) -> Component:
     fields: list[Component] = [
         dcc.Input(type="hidden", name=name, value=value) for name, value in hidden.items() if value
     ]
-    for name, label in (("from", "From"), ("to", "to")):
+    for name, label, hint in _BOUNDS:
         box = dcc.Input(
-            type="text", name=name, value=known.get(name, ""), placeholder="2026-01-31", autoComplete="off"
+            type="text", name=name, value=known.get(name, ""), placeholder=hint, autoComplete="off"
         )
         fields.append(html.Label([f"{label} ", box]))
-    form = html.Form(
-        [*fields, html.Button("Show", type="submit", className="button")], action=page, method="get"
+    fields.append(html.Button("Show", type="submit", className="button"))
+    fields.append(
+        html.Span("UTC; the end is not included. Leave one empty: since, or before.", className="dim small")
     )
+    form = html.Form(fields, action=page, method="get")
     return html.Details([html.Summary("Dates"), form], open=custom, className="dates")
 
 

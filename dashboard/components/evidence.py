@@ -51,6 +51,7 @@ def evidence(
     return [
         html.H2([tokens.step(path[-1]) if path else "The start", *badges]),
         *([tokens.trail(path)] if path else []),
+        _open_in(behaviour, node, _contrast(fork, examples), look),
         _counts(behaviour, node, look),
         _against(behaviour, node, look),
         html.P(comparison_in_words(behaviour, node, fork)),
@@ -58,6 +59,26 @@ def evidence(
         *live_runs(behaviour, node, look),
         _options(behaviour, node, look),
     ]
+
+
+def _open_in(behaviour: BehaviourMap, node: int, pair: tuple[str, str] | None, look: Look) -> Component:
+    """The other pages that tell of a node: its runs, and two of them side by side."""
+    ways = [
+        dcc.Link("runs", href=urls.runs_url(look, Filters(node=behaviour.key_text(node) if node else "")))
+    ]
+    if pair:
+        about = f"{pair[0]}, which did not succeed, beside {pair[1]}, which did"
+        ways.append(dcc.Link("compare", href=urls.compare_url(*pair), title=about))
+    return html.P(["Open this in:", *counted.listed(ways, "·")], className="open-in")
+
+
+def _contrast(fork: Fork | None, examples: Sequence[Example]) -> tuple[str, str] | None:
+    """A run that did not succeed and one that did, to compare: a fork's own, else the latest of each."""
+    if fork:
+        return (fork.failure, fork.success) if fork.failure and fork.success else None
+    lost = next((each.run_id for each in examples if each.outcome is not Outcome.SUCCESS), None)
+    won = next((each.run_id for each in examples if each.outcome is Outcome.SUCCESS), None)
+    return (lost, won) if lost and won else None
 
 
 def _counts(behaviour: BehaviourMap, node: int, look: Look) -> Component:
@@ -125,14 +146,7 @@ def _example_runs(fork: Fork | None, examples: Sequence[Example], look: Look) ->
     lines = [_fork_example(*pair, look) for pair in _pairs(fork)] if fork else []
     lines += [_example(example, look) for example in examples]
     body = html.Ul(lines) if lines else html.P("No completed run to show.", className="dim")
-    return html.Section([html.H3("Example runs"), body, *_compared(fork)], className="examples")
-
-
-def _compared(fork: Fork | None) -> list[Component]:
-    """The way to a fork's two runs side by side."""
-    if fork is None or fork.failure is None or fork.success is None:
-        return []
-    return [dcc.Link("Compare these two", href=urls.compare_url(fork.failure, fork.success))]
+    return html.Section([html.H3("Example runs"), body], className="examples")
 
 
 def live_runs(behaviour: BehaviourMap, node: int, look: Look) -> list[Component]:

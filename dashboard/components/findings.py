@@ -10,6 +10,7 @@ from dash.development.base_component import Component
 
 from dashboard import ids
 from dashboard.components import tokens, words
+from dashboard.components.access import aria
 from dashboard.components.evidence import weight
 from engine.forks import Fork, Hotspot, explain, explain_hotspot, summary
 from engine.maps import BehaviourMap
@@ -22,15 +23,17 @@ LISTED = 100
 """Findings listed at most; the tree's filter finds all of them."""
 
 
-def fork_list(behaviour: BehaviourMap, forks: Sequence[Fork]) -> Component:
-    """Fatal forks by the runs they cost; without any, the reason why there are none."""
-    return _card("Fatal forks", [_fork(fork) for fork in forks[:LISTED]], len(forks), summary(behaviour))
+def fork_list(behaviour: BehaviourMap, forks: Sequence[Fork], key: str) -> Component:
+    """Fatal forks by the runs they cost, the selected one marked; without any, why there are none."""
+    lines = [_fork(fork, fork.key == key) for fork in forks[:LISTED]]
+    return _card("Fatal forks", lines, len(forks), summary(behaviour))
 
 
-def hotspot_list(hotspots: Sequence[Hotspot]) -> Component:
-    """Hotspots by the runs that went on from them."""
+def hotspot_list(hotspots: Sequence[Hotspot], key: str) -> Component:
+    """Hotspots by the runs that went on from them, the selected one marked."""
     none = f"Nowhere do runs scatter by {HOTSPOT_BITS:g} bit or more."
-    return _card("Hotspots", [_hotspot(spot) for spot in hotspots[:LISTED]], len(hotspots), none)
+    lines = [_hotspot(spot, spot.key == key) for spot in hotspots[:LISTED]]
+    return _card("Hotspots", lines, len(hotspots), none)
 
 
 def _card(heading: str, lines: list[Component], found: int, none: str) -> Component:
@@ -49,10 +52,10 @@ def _list(lines: list[Component], found: int) -> list[Component]:
     return [first, html.Details([html.Summary(f"{found - SHOWN:,} more"), rest, *last])]
 
 
-def _fork(fork: Fork) -> Component:
+def _fork(fork: Fork, chosen: bool) -> Component:
     rates = (
-        f"{words.percent(fork.rate)} of {fork.support:,} against {words.percent(fork.sibling_rate)} "
-        f"of {fork.sibling_support:,}"
+        f"{words.percent(fork.rate)} of {fork.support:,} runs succeed, against "
+        f"{words.percent(fork.sibling_rate)} of {fork.sibling_support:,} that go another way"
     )
     chance = html.Span(f"p {words.probability(fork.p)} · q {words.probability(fork.q)}")
     look, doubt = weight(fork.q)
@@ -68,10 +71,15 @@ def _fork(fork: Fork) -> Component:
         type="button",
         className="finding fork",
         title=explain(fork),
+        **_current(chosen),
     )
 
 
-def _hotspot(spot: Hotspot) -> Component:
+def _current(chosen: bool) -> dict[str, str]:
+    return aria(current="true") if chosen else {}
+
+
+def _hotspot(spot: Hotspot, chosen: bool) -> Component:
     went_on = f"{words.count(spot.visits, 'run')} went on in {len(spot.options)} ways"
     bits = html.Span(f"{spot.entropy_bits:.2f} bits", className="bits")
     return html.Button(
@@ -80,6 +88,7 @@ def _hotspot(spot: Hotspot) -> Component:
         type="button",
         className="finding hotspot",
         title=explain_hotspot(spot),
+        **_current(chosen),
     )
 
 

@@ -52,7 +52,7 @@ HEADS = (("Runs", "number"), ("0–100%", "wide"), ("Success", "number"), ("95% 
 def table(
     rates: Sequence[Rate], base: float | None, caption: str, label: str = "Step", brief: bool = False
 ) -> Component:
-    """Lines of rates under one caption, drawn on one scale; ``brief`` leaves the bounds to the bars."""
+    """Lines of rates under one caption, drawn on one scale; ``brief`` puts the bounds under the rates."""
     heads = [(label, ""), *HEADS[: 3 if brief else 4]]
     return html.Table(
         [
@@ -73,7 +73,10 @@ def _line(rate: Rate, base: float | None, brief: bool) -> Component:
             html.Th(html.Div([html.Span(rate.label), *remark], className="label"), scope="row"),
             html.Td(_support(rate), className="number"),
             html.Td(bar(rate, base), className="wide", title=f"95% interval {bounds}"),
-            html.Td(words.percent(share), className="number"),
+            html.Td(
+                [words.percent(share), *([html.Span(bounds, className="bounds")] if brief else [])],
+                className="number",
+            ),
             *([] if brief else [html.Td(bounds, className="number dim")]),
         ],
         className=_standing_out(rate),

@@ -111,7 +111,8 @@ def caveats(behaviour: BehaviourMap) -> list[str]:
 def asides(behaviour: BehaviourMap) -> str:
     """Of the runs read: how many took no step that this view counts, and how many were cut."""
     step = "tool step" if behaviour.cohort.view == "tools" else "step"
-    totals, said = behaviour.totals, []
+    totals = behaviour.totals
+    said = [] if totals.bounds_met else ["Every run of the window is read, and every step is on the map."]
     if totals.no_steps:
         said.append(f"{words.count(totals.no_steps, 'run')} took no {step}.")
     if totals.cut_paths:

@@ -8,7 +8,7 @@ from unicodedata import bidirectional
 from engine.forks import compared
 from engine.maps import Totals
 from engine.paths import Token, parse_signature
-from engine.runs import ALL_TIME, SECOND_NS, Outcome, Source, Window
+from engine.runs import ALL_TIME, DAY_NS, SECOND_NS, Outcome, Source, Window
 
 OUTCOMES = {
     Outcome.SUCCESS: "success",
@@ -150,6 +150,19 @@ def clock(time_ns: int) -> str:
     '00:00:00 UTC'
     """
     return utc(time_ns).partition(" ")[2]
+
+
+def as_of(time_ns: int, now_ns: int, stale: bool) -> str:
+    """When something was read, and how old that is where a newer one is being built.
+
+    >>> as_of(86400000000000, 86400000000000, False)
+    'as of 00:00:00 UTC'
+    >>> as_of(0, 86400000000000, True)
+    'as of 1970-01-01 00:00:00 UTC, 1 day ago; a newer one is being built'
+    """
+    same_day = time_ns // DAY_NS == now_ns // DAY_NS
+    at = clock(time_ns) if same_day else utc(time_ns)
+    return f"as of {at}, {ago(time_ns, now_ns)}; a newer one is being built" if stale else f"as of {at}"
 
 
 _AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))

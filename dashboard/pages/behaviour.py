@@ -10,18 +10,21 @@ from dash.development.base_component import Component
 
 from dashboard import ids, urls
 from dashboard.components import choices, evidence, findings, headline, states, stats, words
+from dashboard.components.elsewhere import elsewhere
 from dashboard.components.treegrid import Icicle, TreeGrid
 from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine import queries
 from engine.builder import TTL_S, Failed, Ready
-from engine.forks import Fork, fork_at, forks, hotspots
+from engine.forks import Fork, Hotspot, fork_at, forks, hotspots
 from engine.maps import BehaviourMap
 from engine.queries import Example
-from engine.runs import ALL_TIME, Outcome
+from engine.runs import Outcome
 
 EXAMPLES = 3
 """Runs of each kind listed for a node."""
+SUCCESSOR_S, NEWER_S = 1.0, 30.0
+"""How often is looked for the map that takes the place of one on show: a stale one, and a fresh one."""
 
 
 def layout(service: Service, look: Look) -> Page:
@@ -31,10 +34,13 @@ def layout(service: Service, look: Look) -> Page:
     if isinstance(answer, Failed):
         return Page(title, states.absent(look.agent, answer), stamp="failed")
     if not isinstance(answer, Ready):
-        waiting = states.building(f"the map of {look.agent}")
-        return Page(title, waiting, waiting=True, stamp="building", agent=look.agent)
-    body = _body(answer.value, look, answer.built_ns)
-    return Page(title, body, stamp=str(answer.built_ns), agent=look.agent)
+        waiting = states.building(f"the map of {look.agent}", answer)
+        stamp = f"building {states.seconds(answer)}"
+        return Page(title, waiting, waiting=True, stamp=stamp, agent=look.agent)
+    as_of = words.as_of(answer.value.now_ns, service.now_ns(), answer.stale)
+    body = _body(service, answer, look, as_of)
+    again_s = SUCCESSOR_S if answer.stale else NEWER_S
+    return Page(title, body, stamp=f"{answer.built_ns} {as_of}", agent=look.agent, refresh_s=again_s)
 
 
 def skeleton() -> Component:
@@ -48,21 +54,23 @@ def skeleton() -> Component:
     )
 
 
-def _body(behaviour: BehaviourMap, look: Look, built_ns: int) -> Component:
+def _body(service: Service, answer: Ready[BehaviourMap], look: Look, as_of: str) -> Component:
+    behaviour = answer.value
+    head = _head(look, behaviour, as_of)
     if not behaviour.totals.completed:
-        return html.Div([_head(look, behaviour), *_notices([look.complaint]), _no_runs(look, behaviour)])
-    found, spots = forks(behaviour), hotspots(behaviour)
+        return html.Div([head, *_notices([look.complaint]), _no_runs(service, look, behaviour)])
+    found, spots = service.maps.made(behaviour.cohort, answer, _findings)
     node, lost = chosen(behaviour, look, found)
-    source, key = urls.map_data_url(behaviour.cohort, built_ns), behaviour.key_text(node)
+    source, key = urls.map_data_url(behaviour.cohort, answer.built_ns), behaviour.key_text(node)
     side = [
-        findings.fork_list(behaviour, found),
+        findings.fork_list(behaviour, found, key),
         html.Section(panel(behaviour, node, look), id=ids.NODE_PANEL, className="card panel"),
-        findings.hotspot_list(spots),
+        findings.hotspot_list(spots, key),
     ]
     main = html.Div([_overview(source, key), _tree(source, key, look)], className="map-main")
     return html.Div(
         [
-            _head(look, behaviour),
+            head,
             *_notices([look.complaint, lost, *stats.caveats(behaviour)]),
             headline.headline(behaviour, found, spots, look),
             stats.strip(stats.of_map(behaviour, len(found), len(spots))),
@@ -73,6 +81,10 @@ def _body(behaviour: BehaviourMap, look: Look, built_ns: int) -> Component:
     )
 
 
+def _findings(behaviour: BehaviourMap) -> tuple[tuple[Fork, ...], tuple[Hotspot, ...]]:
+    return forks(behaviour), hotspots(behaviour)
+
+
 def _notices(texts: list[str]) -> list[Component]:
     return [states.notice(text) for text in texts if text]
 
@@ -81,13 +93,13 @@ def _aside(text: str) -> list[Component]:
     return [html.P(text, className="dim small")] if text else []
 
 
-def _head(look: Look, behaviour: BehaviourMap) -> Component:
+def _head(look: Look, behaviour: BehaviourMap, as_of: str) -> Component:
     about = f"{words.window(look.window)} · {words.count(behaviour.totals.completed, 'completed run')}"
     return html.Div(
         [
             html.H1(look.agent, title=look.agent, className="clip"),
             html.Span(about, className="dim"),
-            html.Span(f"as of {words.clock(behaviour.now_ns)}", className="dim", title=_AS_OF),
+            html.Span(as_of, className="dim", title=_AS_OF),
             *_rules(look, behaviour),
             html.Div([choices.windows(look, urls.MAP), choices.views(look)], className="switches"),
         ],
@@ -95,7 +107,7 @@ def _head(look: Look, behaviour: BehaviourMap) -> Component:
     )
 
 
-_AS_OF = f"A map is built anew {TTL_S // 60:g} minutes after it was last, once somebody looks at it"
+_AS_OF = f"While somebody looks at it, a map is built anew every {TTL_S // 60:g} minutes"
 
 
 def _rules(look: Look, behaviour: BehaviourMap) -> list[Component]:
@@ -107,12 +119,12 @@ def _rules(look: Look, behaviour: BehaviourMap) -> list[Component]:
     return [dcc.Link(text, href=urls.rules_url(look.agent))]
 
 
-def _no_runs(look: Look, behaviour: BehaviourMap) -> Component:
-    live = behaviour.totals.unknown
+def _no_runs(service: Service, look: Look, behaviour: BehaviourMap) -> Component:
     text = f"No run of {words.quoted(look.agent)} completed in this window ({words.window(look.window)})."
-    going = evidence.live_runs(behaviour, 0, look) if live else []
-    every = dcc.Link("Look at all time", href=urls.map_url(look._replace(window=ALL_TIME, node="")))
-    return html.Section([html.P(text), *going, html.P(every)], className="card state")
+    going = evidence.live_runs(behaviour, 0, look) if behaviour.totals.unknown else []
+    now_ns = service.now_ns()
+    held = queries.in_windows(service.store, service.tenant, look.agent, choices.PRESETS, now_ns)
+    return html.Section([html.P(text), *going, *elsewhere(held, look, now_ns)], className="card state")
 
 
 def _overview(source: str, key: str) -> Component:
