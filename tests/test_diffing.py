@@ -133,6 +133,17 @@ def test_where_one_run_ended_the_options_of_the_other_are_shown(capsys: pytest.C
     assert "A picked read_file by argmax, with a margin of 0.25.\nB" not in out
 
 
+def test_of_many_options_the_rest_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    menus = (
+        {f"tool_{place}": place / 1000 for place in range(300)} | {tool: 1.0} for tool in ("one", "other")
+    )
+    files = (decided(1, max(menu, key=menu.__getitem__), menu) for menu in menus)
+    _, out, _ = told(
+        capsys, *(write(f"{name}.jsonl", lines) for name, lines in zip("ab", files, strict=True))
+    )
+    assert ("tool_199" in out, "tool_200" in out, "102 more, see --format json" in out) == (True, False, True)
+
+
 def test_of_many_arguments_the_rest_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     a, b = (decided(1, "read_file", READ_EDIT, lines=[number] * 300) for number in (1, 2))
     _, out, _ = told(capsys, write("a.jsonl", a), write("b.jsonl", b))

@@ -29,8 +29,8 @@ from engine.spans import Span
 
 LISTED = 10
 """Runs of a file that are named."""
-ARGUMENTS = 200
-"""Places in the arguments that are shown; as JSON all of them are."""
+SHOWN = 200
+"""Options, and places in the arguments, that are shown; as JSON all of them are."""
 
 
 class Compared(NamedTuple):
@@ -132,8 +132,11 @@ def _options(diff: Diff, a: Side, b: Side) -> list[RenderableType]:
         return []
     table = _table(f"options at decision {diff.fork + 1}", "A", "B")
     menus = (choice.options if choice else () for choice in (ours, theirs))
-    for tool, option_a, option_b in side_by_side(*menus):
+    options = list(side_by_side(*menus))
+    for tool, option_a, option_b in options[:SHOWN]:
         table.add_row(shown(tool), shown(_offered(option_a, ours)), shown(_offered(option_b, theirs)))
+    if (more := len(options) - SHOWN) > 0:
+        table.add_row(f"{more:,} more, see --format json", "", "")
     picks = [wording.picked(side, choice) for side, choice in (("A", ours), ("B", theirs)) if choice]
     return [table, *map(shown, picks)]
 
@@ -157,9 +160,9 @@ def _arguments(diff: Diff) -> list[RenderableType]:
     if diff.mismatch is None or diff.mismatch.tool_a != diff.mismatch.tool_b:
         return []
     table = _table("arguments of the first call that differs", "A", "B")
-    for line in diff.mismatch.lines[:ARGUMENTS]:
+    for line in diff.mismatch.lines[:SHOWN]:
         table.add_row(*map(shown, (line.path or "all", wording.argument(line.a), wording.argument(line.b))))
-    if (more := len(diff.mismatch.lines) - ARGUMENTS) > 0:
+    if (more := len(diff.mismatch.lines) - SHOWN) > 0:
         table.add_row(f"{more:,} more, see --format json", "", "")
     return [table]
 

@@ -17,6 +17,8 @@ PIECE = 500
 """Characters that the library's patterns see at a time; half of each piece is in the next one too."""
 SHORTEST_TOKEN = 20
 """Characters of the shortest token that is looked for outside addresses: an AWS access key's."""
+LONGEST_TOKEN = 10_000
+"""What goes on for longer without a blank counts as a token: looking through it takes too long."""
 
 _CACHED_NAMES = 4096
 
@@ -158,10 +160,10 @@ def get_ready() -> None:
 def is_token(run: str) -> bool:
     """Whether a run of characters without spaces is a token, or holds one.
 
-    >>> is_token("ghp_" + "a1B2" * 9), is_token("a-plain-but-rather-long-name")
-    (True, False)
+    >>> is_token("ghp_" + "a1B2" * 9), is_token("a-plain-but-rather-long-name"), is_token("x" * 10_001)
+    (True, False, True)
     """
-    return any(search(piece) for piece in _pieces(run) for search in _tokens())
+    return len(run) > LONGEST_TOKEN or any(search(piece) for piece in _pieces(run) for search in _tokens())
 
 
 def _pieces(run: str) -> Iterator[str]:

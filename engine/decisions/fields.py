@@ -13,7 +13,11 @@ from engine.conventions.table import ARGUMENT_KEYS, DECISION_PREFIXES, OPTION_KE
 DECISION_KEYS = ("chosen", "policy", "margin")
 """What else a decision holds; it is never redacted, nor what an option is called and scored."""
 OPTION_NAMES = frozenset({*OPTION_KEYS["tool"], *OPTION_KEYS["score"]})
-_REQUESTED = re.compile(r"\.tool_calls?\..*arguments$").search
+_REQUESTED = re.compile(
+    r"\.tool_calls?\..*arguments$|function_call(?:\.arguments|_arguments_json)?$"
+    r"|^ai\.response\.toolCalls$|^gen_ai\.tool\.call\.arguments\."
+).search
+"""Calls that a model asked for, and arguments one by one."""
 _CACHED_KEYS = 16_384
 _CACHED_SETS, _USUAL_KEYS = 2048, 40
 
@@ -102,6 +106,8 @@ def field_of(key: str) -> Field | None:
     Field(part=<Part.REASON: 'reason'>, of_decision=False, of_call=False)
     >>> field_of("forkmap.decision.options.0.tool") is field_of("http.route") is None
     True
+    >>> field_of("llm.output_messages.0.message.function_call_arguments_json").part
+    <Part.ARGUMENTS: 'arguments'>
     """
     *_, uncertain = DECISION_PREFIXES
     before = next((each for each in DECISION_PREFIXES if key.startswith(each)), None)
