@@ -9,7 +9,7 @@
   const h = React.createElement;
   const forkmap = (window.forkmap = window.forkmap || {});
   const HEADS = [
-    ["Verdict", "verdict"], ["0–100%", "odds"], ["Success", "number rate"], ["Run", "run"], ["Last step", "step"],
+    ["Verdict", "first"], ["0–100%", "odds"], ["Success", "number rate"], ["Run", "run"], ["Last step", "last"],
     ["Idle", "number idle"], ["Fuses that would fire", "fuse"],
   ];
 
@@ -104,6 +104,7 @@
         fuses.map((fuse) =>
           h("span", { key: fuse.name, className: "live-fuse" }, link(fuse.href, fuse.name), h("span", { className: fuse.look }, fuse.text))
         ),
+        !fuses.length && h("span", { className: "dim" }, "–"),
         line.more > 0 && h("span", { className: "dim small" }, `and ${line.more} more`)
       )
     );

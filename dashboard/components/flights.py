@@ -75,7 +75,7 @@ def _line(each: InFlight, now_ns: int) -> dict[str, Any]:
 
 def _fork(agent: str, passed: Passed) -> dict[str, Any]:
     href = urls.map_url(Look(agent=agent, node=passed.key))
-    return {"text": f"fork at step {passed.depth}", "title": str(passed.token), "href": href}
+    return {"text": f"fatal fork at step {passed.depth}", "title": str(passed.token), "href": href}
 
 
 def _odds(found: Foresight) -> dict[str, Any]:

@@ -25,7 +25,10 @@ WHAT = (
     f"A run is in flight until {LIVE_NS // (60 * SECOND_NS)} minutes have passed since its last activity, or "
     "somebody says how it ended. Keys: j and k or the arrows move, Enter opens a run, Space pauses."
 )
-CAPTION = "Worst odds first: by where the 95% interval ends. What too few earlier runs tell of comes last."
+CAPTION = (
+    "Worst odds first: by where the 95% interval ends; what too few earlier runs tell of comes last. "
+    "Dashed: the agent's base rate."
+)
 
 
 def layout(service: Service, look: Look) -> Page:
@@ -117,10 +120,8 @@ def _quiet(known: Sequence[AgentSummary], agent: str, now_ns: int) -> Component:
     """What is there instead of runs in flight."""
     last = max((each for each in known if agent in ("", each.agent)), key=lambda each: each.last_ns)
     link = dcc.Link(f"the runs of {last.agent}", href=urls.runs_url(Look(agent=last.agent)))
-    said = (
-        f"Whatever begins appears here by itself. The last run began {words.ago(last.last_ns, now_ns)}: see "
-    )
-    return html.P([said, link, "."])
+    began = f"The last run began {words.ago(last.last_ns, now_ns)}: see "
+    return html.P(["Whatever begins appears here by itself. ", began, link, "."])
 
 
 def _empty() -> Component:
