@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import plotly.graph_objects as go
 
 from dashboard.theme import Theme, palette, template, tone
-from engine.calibration import Reliability
+from engine.calibration import Reliability, is_off
 from engine.verdicts import Odds
 
+CLOSE = 6.0
+"""Points of predicted success between which no text fits."""
 THEMES: tuple[Theme, ...] = ("light", "dark")
 
 
@@ -55,7 +58,11 @@ def odds(theme: Theme, depths: Sequence[Odds], base: float | None, fell_most: in
 
 
 def reliability(theme: Theme, bins: Sequence[Reliability]) -> go.Figure:
-    """Observed against predicted success, with the line on which they are equal."""
+    """Observed against predicted success, with the line on which they are equal.
+
+    Beside each point stands its number of predictions; one whose interval misses what was predicted
+    stands out.
+    """
     filled = [each for each in bins if each.support]
     colours = palette(theme)
     observed = [100 * (each.observed or 0.0) for each in filled]
@@ -66,16 +73,28 @@ def reliability(theme: Theme, bins: Sequence[Reliability]) -> go.Figure:
     points = go.Scatter(
         x=[100 * (each.predicted_mean or 0.0) for each in filled],
         y=observed,
-        mode="markers",
-        marker={"color": colours.marks[5], "size": 10},
-        error_y=_whiskers(observed, low, high),
-        text=[f"{each.support:,} predictions" for each in filled],
-        hovertemplate="%{text}<br>predicted %{x:.1f}%, observed %{y:.1f}%<extra></extra>",
+        mode="markers+text",
+        marker={"color": [colours.marks[1 if is_off(each) else 5] for each in filled], "size": 9},
+        error_y=_whiskers(observed, low, high) | {"color": colours.dim},
+        text=[f" {each.support:,} " for each in filled],
+        textposition=_beside([100 * (each.predicted_mean or 0.0) for each in filled]),
+        textfont={"size": 11, "color": colours.dim},
+        hovertemplate="%{text} predictions<br>predicted %{x:.1f}%, observed %{y:.1f}%<extra></extra>",
     )
     figure = go.Figure([equal, points])
     _frame(figure, theme, "predicted success, %", "observed success, %")
     figure.update_xaxes(range=[0, 100])
     return figure
+
+
+def _beside(x: Sequence[float]) -> list[str]:
+    """Where a text stands beside each point: on the right, unless another point is close there.
+
+    >>> _beside([8.7, 11.1, 46.2])
+    ['middle left', 'middle right', 'middle right']
+    """
+    gaps = [right - left for left, right in pairwise(x)]
+    return [f"middle {'left' if gap < CLOSE else 'right'}" for gap in [*gaps, 100.0]]
 
 
 def _whiskers(middle: Sequence[float], low: Sequence[float], high: Sequence[float]) -> dict[str, Any]:

@@ -113,6 +113,30 @@ def sentence(calibration: Calibration) -> str:
     )
 
 
+def onset(calibration: Calibration) -> str:
+    """From how many steps on the predictions are better than the average, in words.
+
+    Depths with fewer than 10 predictions do not count; "" where none counts.
+    """
+    known = [each for each in calibration.depths if each.skill is not None and each.predicted >= MIN_HISTORY]
+    flat = [place for place, each in enumerate(known) if (each.skill or 0.0) <= 0]
+    if not known:
+        return ""
+    if len(flat) == len(known):
+        return "After no number of steps are they better."
+    first = flat[-1] + 1 if flat else 0
+    if first == len(known):
+        return f"After {known[-1].steps} steps, the most that can be told, they are no better."
+    since = f"From {known[first].steps} steps on" if known[first].steps > 1 else "From the first step on"
+    return f"{since} they are better; before that, no better." if first else f"{since} they are better."
+
+
+def is_off(bin: Reliability) -> bool:
+    """Whether the interval of what happened does not hold what was predicted; not of under 10 predictions."""
+    within = bin.wilson_low <= (bin.predicted_mean or 0.0) <= bin.wilson_high
+    return bin.support >= MIN_HISTORY and not within
+
+
 def _minus(skill: float) -> str:
     return f"{skill:.1%}".replace("-", "−")
 
@@ -120,9 +144,7 @@ def _minus(skill: float) -> str:
 def agreement(calibration: Calibration) -> str:
     """Whether what was predicted happened about as often as predicted, in words."""
     known = [each for each in calibration.reliability if each.support >= MIN_HISTORY]
-    wrong = [
-        each for each in known if not each.wilson_low <= (each.predicted_mean or 0.0) <= each.wilson_high
-    ]
+    wrong = [each for each in known if is_off(each)]
     if not known:
         return f"No bin holds {MIN_HISTORY} predictions: too few to say."
     if not wrong:

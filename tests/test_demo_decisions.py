@@ -85,7 +85,7 @@ def test_ranks_that_changed_before_the_fork_are_among_the_changes(store: Store) 
 
 def test_the_map_of_its_agent_has_a_fork_with_two_runs_of_one_ticket_to_compare(service: Service) -> None:
     body = settled(service, "/map?agent=repo-agent").body
-    assert "Compare these two" in text(body)
+    assert "Open this in: runs · compare" in text(body)
     assert links(body).count(urls.compare_url("repo-menu-2", "repo-menu-3")) == 2
 
 

@@ -185,7 +185,7 @@ def test_a_step_can_be_asked_about(watched: Page, demo_url: str) -> None:
 
 def test_a_fatal_fork_leads_to_its_two_runs_side_by_side(watched: Page, demo_url: str) -> None:
     watched.goto(f"{demo_url}/map?agent=repo-agent")
-    watched.locator("#node-panel").get_by_role("link", name="Compare these two").click()
+    watched.locator("#node-panel").get_by_role("link", name="compare").click()
     expect(watched).to_have_url(f"{demo_url}/compare?a=repo-menu-2&b=repo-menu-3")
     expect(watched.get_by_role("heading", name="Menu changed")).to_be_visible()
     watched.go_back()

@@ -21,7 +21,7 @@ PRESETS: Final = {
     ALL_TIME: "All time",
 }
 """What the windows that have names are called."""
-_BOUNDS = (("from", "From", "2026-01-31"), ("to", "to", "2026-02-01T06:00"))
+_BOUNDS = (("from", "From", "2026-01-31T06:00"), ("to", "to", "now"))
 
 
 class Choice(NamedTuple):
@@ -66,9 +66,7 @@ def _dates(look: Look, page: str, custom: bool) -> Component:
         )
         fields.append(html.Label([f"{label} ", box]))
     fields.append(html.Button("Show", type="submit", className="button"))
-    fields.append(
-        html.Span("UTC; the end is not included. Leave one empty: since, or before.", className="dim small")
-    )
+    fields.append(html.Span("UTC, the end not included", className="dim small"))
     form = html.Form(fields, action=page, method="get")
     return html.Details([html.Summary("Dates"), form], open=custom, className="dates")
 

@@ -54,8 +54,8 @@ def _list(lines: list[Component], found: int) -> list[Component]:
 
 def _fork(fork: Fork, chosen: bool) -> Component:
     rates = (
-        f"{words.percent(fork.rate)} of {fork.support:,} runs succeed, against "
-        f"{words.percent(fork.sibling_rate)} of {fork.sibling_support:,} that go another way"
+        f"{words.percent(fork.rate)} of {fork.support:,} succeed, {words.percent(fork.sibling_rate)} of "
+        f"{fork.sibling_support:,} going another way"
     )
     chance = html.Span(f"p {words.probability(fork.p)} · q {words.probability(fork.q)}")
     look, doubt = weight(fork.q)

@@ -56,6 +56,11 @@ def of_map(behaviour: BehaviourMap, forks: int, hotspots: int) -> list[Stat]:
         ),
         _live(totals, look),
         sources(totals, look),
+        Stat(
+            f"{len(behaviour) - 1:,}",
+            "steps on the map",
+            "some left out, see above" if totals.bounds_met else "nothing left out",
+        ),
         Stat(f"{behaviour.tested:,}", "branches tested", impossible),
         Stat(f"{forks:,}", "fatal fork" if forks == 1 else "fatal forks"),
         Stat(f"{hotspots:,}", "hotspot" if hotspots == 1 else "hotspots"),
@@ -111,8 +116,7 @@ def caveats(behaviour: BehaviourMap) -> list[str]:
 def asides(behaviour: BehaviourMap) -> str:
     """Of the runs read: how many took no step that this view counts, and how many were cut."""
     step = "tool step" if behaviour.cohort.view == "tools" else "step"
-    totals = behaviour.totals
-    said = [] if totals.bounds_met else ["Every run of the window is read, and every step is on the map."]
+    totals, said = behaviour.totals, []
     if totals.no_steps:
         said.append(f"{words.count(totals.no_steps, 'run')} took no {step}.")
     if totals.cut_paths:
