@@ -25,7 +25,7 @@ PLURALS = {
     "on_track": ("on track", ""),
     "novel": ("novel", ""),
     "insufficient_history": ("with insufficient history", ""),
-    "unknown": ("not judged yet", ""),
+    "unknown": ("not judged", ""),
 }
 """How many of each verdict are told, in this order."""
 
@@ -60,7 +60,7 @@ def _line(each: InFlight, now_ns: int) -> dict[str, Any]:
         "agent": run.agent,
         "map": urls.map_url(Look(agent=run.agent)),
         "ticket": run.ticket and {"text": run.ticket, "href": urls.compare_url(ticket=run.ticket)},
-        "verdict": verdict.called(each.found.verdict, forked) if each.found else "Its map is not built yet",
+        "verdict": verdict.called(each.found.verdict, forked) if each.found else "Not judged",
         "look": verdict.colour(each.found.verdict if each.found else "insufficient_history", forked),
         "fork": each.fork and _fork(run.agent, each.fork),
         "odds": each.found and _odds(each.found),
