@@ -95,6 +95,11 @@ class MemoryStore:
         self._policies: tuple[Policy, ...] = ()
         self._fired: list[Firing] = []
 
+    def become(self, runs: Iterable[Run]) -> None:
+        """Hold these runs from now on, and no others."""
+        self._given = {run.run_id: run for run in runs}
+        self._tell()
+
     def append(self, tenant: str, spans: Sequence[Span]) -> Appended:
         raise NotImplementedError
 
@@ -129,12 +134,14 @@ class MemoryStore:
 
     def _tell(self) -> None:
         """Let every run end as was declared, else as the rules have it, else as it was given."""
+        told = dict[str, Run]()
         for run_id, run in self._given.items():
             said = self.declarations("", run_id)[:1]
             ended = [
                 replace(run, outcome=each.outcome, source=Source.DECLARED, said_by=each.by) for each in said
             ]
-            self._runs[run_id] = ended[0] if ended else ruled(run, self._rules.get(run.agent, ()))
+            told[run_id] = ended[0] if ended else ruled(run, self._rules.get(run.agent, ()))
+        self._runs = told
 
     def settle(self, tenant: str, limit_s: float = inf) -> set[str]:
         return set()

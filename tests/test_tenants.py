@@ -32,6 +32,7 @@ from engine.store import Store
 from engine.store.sqlite import open_store
 
 NOW = time.time_ns()
+HOUR_AGO = NOW - 3600 * 10**9
 PLANTED = "planted"
 LOOK = "agent=desk&run=run-1&q=run-1&a=run-1&b=run-2&window=all"
 """What both tenants have, by the same names."""
@@ -42,12 +43,11 @@ def planted(tenant: str) -> str:
     return f"{PLANTED}-{tenant}"
 
 
-def spans_of(tenant: str, run: str, agent: str = "desk") -> list[Span]:
+def spans_of(tenant: str, run: str, agent: str = "desk", start_ns: int = HOUR_AGO) -> list[Span]:
     mark = planted(tenant)
     about = {"session.id": run, "forkmap.ticket": "task-run-1", "gen_ai.agent.version": f"{mark}-version"}
     root = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent, **about}
     tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": f"{mark}-tool", "said": mark}
-    start_ns = NOW - 3600 * 10**9
     return [
         Span(f"trace-{run}", "0", "root", start_ns, start_ns + 30, attributes=root),
         Span(f"trace-{run}", "1", f"{mark}-name", start_ns + 10, start_ns + 20, "0", attributes=tool),
@@ -73,6 +73,7 @@ def plant(store: Store, tenant: str) -> None:
     store.append(tenant, spans_of(tenant, "run-2"))
     store.append(tenant, spans_of(tenant, f"run-{mark}"))
     store.append(tenant, spans_of(tenant, f"run-of-{mark}", agent=f"agent-{mark}"))
+    store.append(tenant, spans_of(tenant, f"run-live-{mark}", start_ns=NOW))
     store.declare(tenant, [Declaration("run-1", Outcome.SUCCESS, NOW, f"{mark}-person")])
     store.declare(tenant, [Declaration("run-later", Outcome.SUCCESS, NOW, f"{mark}-person")])
     store.set_rules(tenant, "desk", [Rule(f"tool:{mark}-tool", Outcome.FAILURE)])
@@ -111,6 +112,7 @@ READS: dict[str, Ask] = {
     "run": lambda store, tenant: store.run(tenant, "run-1"),
     "spans": lambda store, tenant: store.spans(tenant, "run-1"),
     "runs": lambda store, tenant: store.runs(Cohort(tenant, "desk", ALL_TIME), NOW),
+    "live_runs": lambda store, tenant: store.live_runs(tenant, NOW, 10),
     "find": lambda store, tenant: store.find(tenant, "task-run-1"),
     "tickets": lambda store, tenant: store.tickets(tenant, NOW),
     "runs_of_ticket": lambda store, tenant: store.runs_of_ticket(tenant, "task-run-1", NOW),
