@@ -50,7 +50,8 @@ def register(server: Flask, service: Service) -> None:
     def take() -> Response:
         with ExitStack() as held:
             answer = _taken(service, places, held)
-            answer.call_on_close(held.pop_all().close)
+            if answer.is_streamed:
+                answer.call_on_close(held.pop_all().close)
         return answer
 
     server.add_url_rule(urls.IMPORT, "import_file", take, methods=["POST"])

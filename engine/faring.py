@@ -108,7 +108,7 @@ def faring(store: Store, tenant: str, now_ns: int, limit: int) -> tuple[list[Far
 
 
 def by_day(rows: Iterable[DayRow]) -> dict[str, tuple[Day, ...]]:
-    """Each agent's days, oldest first; one at the very edge of the window counts to the first.
+    """Each agent's last 30 days, oldest first.
 
     >>> by_day([DayRow("a", 0, 3, 1, 0, 2), DayRow("a", 29, 1, 0, 0, 0)])["a"][:: DAYS - 1]
     (Day(successes=1, failures=0, abandoned=0, live=0), Day(successes=3, failures=1, abandoned=0, live=2))
@@ -116,8 +116,7 @@ def by_day(rows: Iterable[DayRow]) -> dict[str, tuple[Day, ...]]:
     found: dict[str, list[Day]] = {}
     for row in rows:
         days = found.setdefault(row.agent, [Day()] * DAYS)
-        place = max(0, DAYS - 1 - row.day)
-        days[place] = Day._make(map(sum, zip(days[place], row[2:], strict=True)))
+        days[DAYS - 1 - row.day] = Day._make(row[2:])
     return {agent: tuple(days) for agent, days in found.items()}
 
 

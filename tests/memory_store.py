@@ -41,6 +41,7 @@ from engine.store import (
     DayRow,
     Expired,
     Lines,
+    Names,
     Receipt,
     Recorded,
     RunRow,
@@ -160,7 +161,7 @@ class MemoryStore:
 
     def days(self, tenant: str, agents: Sequence[str], window: Window, now_ns: int) -> list[DayRow]:
         ended = Counter(
-            (agent, max(0, (now_ns - run.start_ns) // DAY_NS), _outcome(run, now_ns))
+            (agent, max(0, (now_ns - run.start_ns - 1) // DAY_NS), _outcome(run, now_ns))
             for agent in agents
             for run in self._inside(agent, window, now_ns)
         )
@@ -211,6 +212,13 @@ class MemoryStore:
     def find(self, tenant: str, text: str) -> list[str]:
         names = {run.run_id: {run.run_id, run.ticket, *run.trace_ids} for run in self._runs.values()}
         return [run_id for run_id, known in names.items() if text in known]
+
+    def names(self, tenant: str, text: str, limit: int) -> Names:
+        runs = self._runs.values()
+        every = ({run.agent for run in runs}, {run.ticket or "" for run in runs}, {run.run_id for run in runs})
+        wanted = text.strip().lower()
+        held = ([name for name in sorted(names) if wanted and wanted in name.lower()] for names in every)
+        return Names(*(tuple(names[:limit]) for names in held))
 
     def runs_of(self, tenant: str, trace_ids: Iterable[str], run_ids: Iterable[str]) -> set[str]:
         names = {*trace_ids, *run_ids}

@@ -177,15 +177,13 @@ def _last_day(row: Row) -> Any:
     if not last.completed:
         return html.Span("no run completed", className="dim")
     look = row.look._replace(window=LAST_DAY)
-    won = dcc.Link(
-        f"{last.successes:,} of {last.completed:,}", href=urls.runs_url(look, Filters(outcome="completed"))
-    )
+    won = [_count(last.successes, look, "success"), " of ", _count(last.completed, look, "completed")]
     word = CHANGES[last.change]
     said = html.Span(
         word or "nothing to compare with", className=f"change {_tone(last)}", title=compared(last)
     )
     before = [f" succeeded, {words.percent(last.rate_before)} before"] if last.before else [" succeeded"]
-    return [said, html.Span([won, *before], className="dim small")]
+    return [said, html.Span([*won, *before], className="dim small")]
 
 
 def _tone(last: LastDay) -> str:

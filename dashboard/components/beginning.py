@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+
 from dash import html
 from dash.development.base_component import Component
 

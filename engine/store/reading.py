@@ -37,7 +37,7 @@ FROM agents WHERE tenant = :tenant AND last_ns IS NOT NULL ORDER BY name"""
 
 _DAYS = f"""
 SELECT name, day, sum(ended = 0), sum(ended = 1), sum(ended = 2), sum(ended = 3) FROM (
-    SELECT a.name, max(0, (:now_ns - start_ns) / {DAY_NS}) AS day,
+    SELECT a.name, max(0, (:now_ns - start_ns - 1) / {DAY_NS}) AS day,
            CASE WHEN {IS_LIVE} THEN 3 ELSE outcome END AS ended
     FROM agents a CROSS JOIN runs r INDEXED BY runs_by_start ON r.agent = a.no
     WHERE a.tenant = :tenant AND a.name IN (SELECT value FROM json_each(:agents))
