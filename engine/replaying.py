@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
+from engine.answering import answers_before_calls
 from engine.errors import UnknownRunError
-from engine.foresight import Foresight, foresee
-from engine.fuses import Policy, fired
-from engine.live import so_far
+from engine.fuses import Policy
 from engine.maps import BehaviourMap
 from engine.runs import Cohort, Outcome, Run
-from engine.statistics import wilson_one
 from engine.store import Store
 from engine.walk import Index
 
@@ -75,29 +71,8 @@ def replayed(index: Index, runs: Iterable[Run], policy: Policy) -> Replay:
 
 
 def would_fire(index: Index, run: Run, policy: Policy) -> bool:
-    """Whether the fuse fires before any call of a run that the map counts, by all other runs."""
-    signatures = [step.signature for step in run.steps]
-    won = run.outcome is Outcome.SUCCESS
-    for taken in range(policy.foresight_after_steps, len(signatures)):
-        live = so_far(run.run_id, run.agent, signatures[:taken])
-        asked = foresee(index, live), foresee(index, live, signatures[taken])
-        if fired(policy, live, [without(each, won) for each in asked]):
-            return True
-    return False
-
-
-def without(found: Foresight, won: bool) -> Foresight:
-    """What is foreseen once a run that went this way is left out of it.
-
-    >>> found = Foresight("on_track", 31, 30, 0.8, 1.0, 180, 98, True, None)
-    >>> left = without(found, won=True)
-    >>> left.support, left.successes
-    (30, 29)
-    """
-    support = max(0, found.support - 1)
-    successes = min(support, max(0, found.successes - won))
-    low, high = wilson_one(successes, support)
-    return replace(found, support=support, successes=successes, low=low, high=high)
+    """Whether the fuse fires before any call of a run, by all other runs."""
+    return any(answer.lacking is None for answer in answers_before_calls(index, run, [policy]))
 
 
 def _latest(store: Store, cohort: Cohort, behaviour: BehaviourMap, now_ns: int, most: int) -> Iterable[Run]:

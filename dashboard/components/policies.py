@@ -14,10 +14,10 @@ from dashboard.components.access import aria
 from dashboard.components.drafts import percent_of
 from dashboard.urls import Look
 from engine.fuses import Policy
-from engine.rehearsing import Caught, Rehearsal
 from engine.replaying import Replay
 from engine.statistics import wilson_one
 from engine.store import Tally
+from engine.triage import InFlight, Triage
 
 NAMED = 3
 """Runs named that a fuse would fire in now."""
@@ -38,8 +38,8 @@ class Shown(NamedTuple):
     ----------
     tallies : mapping
         By policy: how the runs ended that its fuse fired in, a line for each action and mode it had.
-    now : Rehearsal
-        What each would do to the runs in flight.
+    now : Triage
+        The runs in flight, and which fuses would fire in each.
     agents : collection of str
         Agents that have runs.
     chosen : str
@@ -49,7 +49,7 @@ class Shown(NamedTuple):
     """
 
     tallies: Mapping[str, Sequence[Tally]]
-    now: Rehearsal
+    now: Triage
     agents: frozenset[str]
     chosen: str = ""
     may_change: bool = False
@@ -131,18 +131,23 @@ def _inferred(tally: Tally) -> list[str]:
     return [f"How {number:,} more ended is only inferred ({each}), and not counted."] if number else []
 
 
-def now_in_words(policy: Policy, caught: Sequence[Caught], now: Rehearsal) -> str:
-    """In how many runs in flight a policy's fuse would fire.
+def firing_in(policy: Policy, now: Triage) -> list[InFlight]:
+    """The runs in flight that a policy's fuse would fire in, worst odds first."""
+    return [flight for flight in now.runs if any(each.policy.name == policy.name for each in flight.fired)]
 
-    >>> policy = Policy(name="low", min_success_odds=0.5, action="stop")
-    >>> now_in_words(policy, (), Rehearsal(asked={"desk": 6})), now_in_words(policy, (), Rehearsal())
-    ('None of 6 runs in flight would be stopped.', 'No run is in flight.')
+
+def now_in_words(policy: Policy, now: Triage) -> str:
+    """In how many of its runs in flight a policy's fuse would fire.
+
+    >>> now_in_words(Policy(name="low", min_success_odds=0.5, action="stop"), Triage())
+    'No run is in flight.'
     """
-    asked, left_out = now.about(policy)
+    its = [flight for flight in now.runs if policy.agent in (None, flight.run.agent)]
+    asked, firing = sum(flight.found is not None for flight in its), len(firing_in(policy, now))
     if not asked:
-        return "No run in flight could be asked about." if left_out else "No run is in flight."
+        return "No run in flight can be asked about yet." if its else "No run is in flight."
     verb = {"stop": "be stopped", "warn": "be warned"}[policy.action]
-    return f"{len(caught) or 'None'} of {words.count(asked, 'run')} in flight would {verb}."
+    return f"{firing or 'None'} of {words.count(asked, 'run')} in flight would {verb}."
 
 
 def replay_in_words(policy: Policy, found: Replay) -> str:
@@ -178,7 +183,7 @@ def policy(each: Policy, shown: Shown) -> Component:
         badge(each.action, each.mode),
         *([_actions(each, shown)] if shown.may_change else []),
     ]
-    lines = [html.P(in_words(each)), _ledger(each, shown), _now(each, shown)]
+    lines = [html.P(in_words(each)), _ledger(each, shown), _now(each, shown.now)]
     waits = each.agent is not None and each.agent not in shown.agents
     if waits:
         lines.append(
@@ -216,15 +221,17 @@ def _ledger(each: Policy, shown: Shown) -> Component:
     return html.P([said, *link], className="soft")
 
 
-def _now(each: Policy, shown: Shown) -> Component:
-    caught = shown.now.caught.get(each.name, ())
-    said: list[Any] = [html.Span(now_in_words(each, caught, shown.now))]
-    if caught:
-        links = [evidence.run_link(one.run_id, Look()) for one in caught[:NAMED]]
-        more = len(caught) - NAMED
-        said += [part for link in links for part in (" ", link)]
-        said += [f" and {more:,} more"] if more > 0 else []
-    return html.P(said, className="now-firing" if caught else "dim")
+def _now(each: Policy, now: Triage) -> Component:
+    said, firing = now_in_words(each, now), firing_in(each, now)
+    if not firing:
+        return html.P(said, className="dim")
+    links: list[Any] = [evidence.run_link(flight.run.run_id, Look()) for flight in firing[:NAMED]]
+    if len(firing) > NAMED:
+        rest = f"and {len(firing) - NAMED:,} more"
+        links.append(dcc.Link(rest, href=urls.live_url(each.agent or "")))
+    return html.P(
+        [html.Span(said), *[part for link in links for part in (" ", link)]], className="now-firing"
+    )
 
 
 def _actions(each: Policy, shown: Shown) -> Component:
@@ -251,11 +258,10 @@ def _actions(each: Policy, shown: Shown) -> Component:
 def _about_mode(each: Policy, shown: Shown) -> str:
     if each.mode == "enforce":
         return "Every call is allowed again at once; what it would have said is written down."
-    caught = len(shown.now.caught.get(each.name, ()))
     told = {"stop": "told to stop", "warn": "warned"}[each.action]
     tally = next((one for one in shown.tallies.get(each.name, ()) if one.mode == "shadow"), None)
     false = f" In shadow so far: {words.count(tally.successes, FALSE[each.action])}." if tally else ""
-    runs = words.count(caught, "run")
+    runs = words.count(len(firing_in(each, shown.now)), "run")
     return f"From their next call on, agents that ask are {told}. At this moment that is {runs}.{false}"
 
 

@@ -20,16 +20,18 @@ from engine.declaring import run_named
 from engine.fuses import MAX_POLICIES, Policy
 from engine.keys import Role
 from engine.queries import DEFAULT_WINDOW
-from engine.rehearsing import Rehearsal, rehearse
 from engine.replaying import replay
 from engine.runs import ALL_TIME, Cohort
 from engine.store import MAX_NUMBER, Lines, Tally
+from engine.triage import Triage, triage
 from engine.walk import Index
 
 SHOWN = 50
 """Lines of the ledger on a page."""
 ONLY_ADMINS = "Changing policies takes an admin key."
 """What is said to those who may only look."""
+EVERY_S = 10.0
+"""How often the page asks again."""
 TRIED = 12
 """Agents on whose runs a policy is tried that is for all."""
 
@@ -43,7 +45,7 @@ def layout(service: Service, look: Look) -> Page:
     chosen = [policy for policy in every if look.policy in ("", policy.name)]
     if look.policy and not chosen and not any(each.policy == look.policy for each in tallies):
         return _nobody(look.policy)
-    now = _rehearsed(service, chosen)
+    now = _asked_now(service, chosen)
     shown = Shown(_by_policy(tallies), now, _agents(service), look.policy, service.caller().may(Role.ADMIN))
     body = html.Div(
         [
@@ -57,7 +59,7 @@ def layout(service: Service, look: Look) -> Page:
         className="fuses-page",
     )
     waiting = bool(_awaited(service, now.unbuilt))
-    return Page("Fuses", body, waiting=waiting, stamp=_stamp(every, tallies, now, waiting))
+    return Page("Fuses", body, waiting, _stamp(body), refresh_s=EVERY_S)
 
 
 def register(app: Dash, service: Service) -> None:
@@ -74,11 +76,13 @@ def _index(service: Service) -> Callable[[Cohort], Index | None]:
     return index
 
 
-def _rehearsed(service: Service, asked: Sequence[Policy]) -> Rehearsal:
-    """What policies would do now, by the maps that are built."""
-    if not asked:
-        return Rehearsal()
-    return rehearse(service.store, service.tenant, asked, service.now_ns(), _index(service))
+def _asked_now(service: Service, policies: Sequence[Policy]) -> Triage:
+    """What policies would do to the runs in flight, by the maps that are built."""
+    whose = {policy.agent for policy in policies}
+    if not whose:
+        return Triage()
+    agent = whose.pop() if len(whose) == 1 else None
+    return triage(service.store, service.tenant, policies, service.now_ns(), _index(service), agent)
 
 
 def _awaited(service: Service, agents: Iterable[str]) -> list[str]:
@@ -98,8 +102,8 @@ def _agents(service: Service) -> frozenset[str]:
     return frozenset(each.agent for each in service.store.agents(service.tenant, ALL_TIME, service.now_ns()))
 
 
-def _stamp(*parts: object) -> str:
-    return blake2b(repr(parts).encode(errors="replace"), digest_size=12).hexdigest()
+def _stamp(body: Component) -> str:
+    return blake2b(repr(body).encode(errors="replace"), digest_size=12).hexdigest()
 
 
 def _head(look: Look, every: Sequence[Policy], may_change: bool) -> Component:
@@ -114,16 +118,19 @@ def _head(look: Look, every: Sequence[Policy], may_change: bool) -> Component:
     return html.Div([html.Div(parts, className="page-head"), html.P(said, className="headline")])
 
 
-def _unbuilt(now: Rehearsal) -> list[Component]:
-    left_out = sum(now.left_out.values())
-    if not left_out:
-        return []
-    runs = words.count(left_out, "run")
+def _unbuilt(now: Triage) -> list[Component]:
+    """Of which runs in flight nothing can be said."""
+    blind = words.count(sum(flight.found is None for flight in now.runs), "run")
+    said = []
     if now.unbuilt:
-        text = f"Of {runs} in flight nothing can be said yet: the map of {_names(now.unbuilt)} is not built."
-    else:
-        text = f"{runs} more in flight: the latest {sum(now.asked.values()):,} were asked about."
-    return [states.notice(text)]
+        said.append(
+            f"Of {blind} in flight nothing can be said yet: the map of {_names(now.unbuilt)} is not built."
+        )
+    if now.more:
+        said.append(
+            f"Only the {len(now.runs):,} most recently active of the runs in flight were asked about."
+        )
+    return [states.notice(text) for text in said]
 
 
 def _names(agents: Sequence[str]) -> str:
@@ -207,13 +214,12 @@ def _edit(service: Service, look: Look, every: Sequence[Policy]) -> Page:
     head = html.Div([html.H1(title, className="clip", title=title), back], className="page-head")
     notices = [states.notice(text) for text in _changed(name, draft, there, len(every))]
     body = html.Div([head, *notices, policy_form.card(form, wrong), *tried], className="fuses-page")
-    stamp = _stamp(there, draft, wrong, [section.to_plotly_json() for section in tried])
-    return Page(title, body, waiting=waiting and bool(look.draft), stamp=stamp)
+    return Page(title, body, waiting and bool(look.draft), _stamp(body))
 
 
 def _tried(service: Service, policy: Policy, is_set: bool) -> tuple[Component, bool]:
     """What a policy would do and would have done, as far as maps are built; and whether some come yet."""
-    now, agents = _rehearsed(service, [policy]), _replayed(service, policy)
+    now, agents = _asked_now(service, [policy]), _replayed(service, policy)
     missing = [agent for agent in agents if service.maps.index(Cohort(service.tenant, agent)) is None]
     waiting = _awaited(service, {*missing, *now.unbuilt})
     over = replay(service.store, service.tenant, policy, agents, service.now_ns(), _index(service))
@@ -222,7 +228,7 @@ def _tried(service: Service, policy: Policy, is_set: bool) -> tuple[Component, b
         html.H2("What it does" if is_set else "What it would do"),
         html.P(policies.in_words(policy)),
         html.P(policies.replay_in_words(policy, over)),
-        html.P(policies.now_in_words(policy, now.caught.get(policy.name, ()), now)),
+        html.P(policies.now_in_words(policy, now)),
         *(building if waiting else []),
         *([] if is_set else [html.P("Nothing is saved yet.", className="dim")]),
     ]
