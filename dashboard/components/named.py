@@ -11,7 +11,7 @@ from dashboard import urls
 from dashboard.components import evidence, words
 from dashboard.urls import Look
 from engine.keys import Caller
-from engine.queries import Named, Near
+from engine.queries import Found, Named, Near
 from engine.runs import Window
 
 
@@ -38,6 +38,28 @@ def _run(named: Named, now_ns: int) -> Component:
 def agent(name: str, window: Window) -> Component:
     """The way to an agent's map."""
     return html.Li(dcc.Link(f"the map of {name}", href=urls.map_url(Look(agent=name, window=window))))
+
+
+SHOWN = 100
+"""Runs listed of one name."""
+
+
+def several(
+    found: Found, known: Sequence[Named], agents: Sequence[Component], comparable: bool, now_ns: int
+) -> Component:
+    """Runs and agents of one name, to choose from.
+
+    Parameters
+    ----------
+    comparable : bool
+        Whether the name is a ticket of two runs or more.
+    """
+    rest = f"; the latest {SHOWN} are listed" if len(found.run_ids) > SHOWN else ""
+    head = f"{words.count(len(found.run_ids), 'run')} named “{words.quoted(found.name)}”{rest}"
+    link = dcc.Link("Compare two runs of this ticket", href=urls.compare_url(ticket=found.name))
+    listed = html.Ul([*agents, *runs(known, now_ns)], className="found")
+    compare = [html.P(link)] if comparable else []
+    return html.Section([html.H1(head), *compare, listed], className="card state")
 
 
 def nothing(text: str, near: Near, caller: Caller, now_ns: int) -> Component:

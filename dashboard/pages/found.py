@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dash import Dash, dcc, html
-from dash.development.base_component import Component
+from dash import Dash
 
 from dashboard import urls
-from dashboard.components import named, words
+from dashboard.components import named
 from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine import queries
 from engine.queries import Found
 from engine.runs import Window
-
-SHOWN = 100
 
 
 def layout(service: Service, look: Look) -> Page:
@@ -24,21 +21,11 @@ def layout(service: Service, look: Look) -> Page:
         said = named.nothing(look.q, near, service.caller(), service.now_ns())
         return Page("Nothing found", said, stamp="none")
     now_ns = service.now_ns()
-    known = queries.named(service.store, service.tenant, found.run_ids[:SHOWN], now_ns)
-    runs = named.runs(known, now_ns)
+    known = queries.named(service.store, service.tenant, found.run_ids[: named.SHOWN], now_ns)
     agents = [named.agent(name, _window(service, name)) for name in found.agents]
-    rest = f"; the latest {SHOWN} are listed" if len(found.run_ids) > SHOWN else ""
-    head = f"{words.count(len(found.run_ids), 'run')} named “{words.quoted(found.name)}”{rest}"
-    listed = html.Ul([*agents, *runs], className="found")
-    body = html.Section([html.H1(head), *_compare(service, found.name), listed], className="card state")
+    comparable = len(service.store.runs_of_ticket(service.tenant, found.name, now_ns, 2)) > 1
+    body = named.several(found, known, agents, comparable, now_ns)
     return Page(look.q, body, stamp=str(len(found.run_ids)))
-
-
-def _compare(service: Service, text: str) -> list[Component]:
-    """The way to two of them side by side, if the text is a ticket with two runs."""
-    rows = service.store.runs_of_ticket(service.tenant, text, service.now_ns(), 2)
-    link = dcc.Link("Compare two runs of this ticket", href=urls.compare_url(ticket=text))
-    return [html.P(link)] if len(rows) > 1 else []
 
 
 def register(app: Dash, service: Service) -> None:
