@@ -3,6 +3,7 @@
   "use strict";
   /* So much of the panel on show is enough. */
   const PANEL_PX = 200;
+  const TYPED_MS = 300;
   const dash = (window.dash_clientside = window.dash_clientside || {});
 
   /* The tree, the overview and the lists select the same node. */
@@ -34,12 +35,28 @@
   }
 
   /* The address bar always names what is looked at; Back is not littered with every step. */
+  function remember(chosen) {
+    const url = new URL(window.location.href);
+    for (const [name, value] of Object.entries(chosen)) {
+      if (value) url.searchParams.set(name, value);
+      else url.searchParams.delete(name);
+    }
+    if (url.href !== window.location.href) window.history.replaceState(window.history.state, "", url);
+  }
+
   function rememberNode(key) {
     markFinding(key);
-    const url = new URL(window.location.href);
-    if (!key || url.searchParams.get("node") === key) return;
-    url.searchParams.set("node", key);
-    window.history.replaceState(window.history.state, "", url);
+    if (key) remember({ node: key });
+  }
+
+  let typing;
+
+  /* Not at each letter: browsers count how often an address changes. */
+  function rememberFilter(query, filter) {
+    window.clearTimeout(typing);
+    const { pathname } = window.location;
+    const keep = () => window.location.pathname === pathname && remember({ find: query.trim(), only: filter === "all" ? "" : filter });
+    typing = window.setTimeout(keep, TYPED_MS);
   }
 
   const themeName = () =>
@@ -58,5 +75,5 @@
   new MutationObserver(tellTheme).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", tellTheme);
 
-  dash.forkmap = Object.assign({}, dash.forkmap, { pick, rememberNode, figure, title });
+  dash.forkmap = Object.assign({}, dash.forkmap, { pick, rememberNode, rememberFilter, figure, title });
 })();

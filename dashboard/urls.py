@@ -3,7 +3,8 @@
 ::
 
     /                                       the agents
-    /map?agent=A&window=all&view=tools&node=KEY
+    /map?agent=A&window=all&view=tools&node=KEY&find=WORDS&only=forks
+                                            a map, the selected step, and which steps its tree shows
     /run?run=ID&window=all&next=SIGNATURE
     /runs?agent=A&window=all&view=tools&outcome=failure&node=KEY&sort=-steps&page=2
                                             the runs of a map: see Filters in engine.listing
@@ -14,6 +15,7 @@
     /rules?agent=A&rules=TEXT               rules for outcomes, and what others would change
     /fuses?policy=NAME&run=RUN&after=NUMBER policies, and the ledger of their firings, or a part of it
     /fuses?edit=NAME&draft=FIELDS           the form of a policy, a new one without a name
+    /palette?q=TEXT                         names that hold a text while it is typed, as JSON
     /go?q=TEXT                              a pasted run, trace, ticket or agent
     /found?q=TEXT                           what that text names, when it is not one thing
     /data/map?agent=A&...&built=NS          columns of a built map, as JSON
@@ -60,6 +62,7 @@ SAVE_POLICY = "/fuses/save"
 SET_MODE = "/fuses/mode"
 REMOVE_POLICY = "/fuses/remove"
 GO = "/go"
+PALETTE = "/palette"
 FOUND = "/found"
 MAP_DATA = "/data/map"
 PROGRAMS = "/api/"
@@ -109,6 +112,14 @@ WINDOWS: Final = {
 }
 """The windows that have names; all but the last are counted back from the moment of asking."""
 NAMES: Final = {window: name for name, window in WINDOWS.items()}
+ONLY: Final = ("forks", "hotspots", "decided")
+"""Which steps a tree may be narrowed to."""
+CHOSEN: Final = ("node", "find", "only")
+"""What is chosen on a page and does not make it another one."""
+
+
+WINDOWED = (MAP, RUN, RUNS, CALIBRATION)
+"""Pages of a window."""
 
 
 class Look(NamedTuple):
@@ -118,6 +129,8 @@ class Look(NamedTuple):
     ----------
     node : str
         Stable key of the selected node, "" for none.
+    find, only : str
+        Words that the names of steps must contain, and one of :data:`ONLY`; "" shows every step.
     rules : str or None
         Rules for outcomes to try, None for those that are set.
     ticket, a, b : str
@@ -140,6 +153,8 @@ class Look(NamedTuple):
     window: Window = DEFAULT_WINDOW
     view: View = "all"
     node: str = ""
+    find: str = ""
+    only: str = ""
     run: str = ""
     next: str = ""
     q: str = ""
@@ -179,6 +194,8 @@ def parse(search: str | None) -> Look:
         window=asked,
         view="tools" if found.get("view") == "tools" else "all",
         node=found.get("node", ""),
+        find=found.get("find", ""),
+        only=found["only"] if found.get("only") in ONLY else "",
         run=found.get("run", ""),
         next=found.get("next", ""),
         q=found.get("q", ""),
@@ -291,13 +308,31 @@ def window_query(window: Window) -> dict[str, str]:
 
 
 def without_node(path: str, search: str | None) -> str:
-    """An address as it is but for the selected node: that is chosen on the page and does not make it another.
+    """An address as it is but for what is chosen on the page, as the selected node is.
 
     >>> without_node("/map", "?agent=a&node=00ff"), without_node("/", None)
     ('/map?agent=a', '/')
     """
-    kept = {key: values for key, values in parse_qs((search or "").lstrip("?")).items() if key != "node"}
+    asked = parse_qs((search or "").lstrip("?"))
+    kept = {key: values for key, values in asked.items() if key not in CHOSEN}
     return f"{path}?{urlencode(kept, doseq=True)}" if kept else path
+
+
+def as_of(path: str, search: str | None, now_ns: int) -> str:
+    """An address whose window stays where it is now, though the clock goes on.
+
+    >>> as_of("/map", "?agent=a&window=1d", 2 * 86_400_000_000_000)
+    '/map?agent=a&from=1970-01-02&to=1970-01-03'
+    >>> as_of("/fuses", "?policy=low", 0)
+    '/fuses?policy=low'
+    """
+    if path not in WINDOWED:
+        return f"{path}{search or ''}"
+    found = parse_qs((search or "").lstrip("?"))
+    start_ns, end_ns = parse(search).window.bounds(now_ns)
+    kept = {key: values for key, values in found.items() if key not in ("window", "from", "to")}
+    fixed = window_query(Window(max(0, start_ns), min(end_ns, now_ns)))
+    return f"{path}?{urlencode(kept | fixed, doseq=True)}"
 
 
 def _url(path: str, look: Look, *keys: str) -> str:
@@ -324,7 +359,7 @@ def map_url(look: Look) -> str:
     >>> map_url(Look(agent="a b", view="tools", node="00ff"))
     '/map?agent=a+b&node=00ff&view=tools'
     """
-    return _url(MAP, look, "agent", "node")
+    return _url(MAP, look, "agent", "node", "find", "only")
 
 
 def run_url(look: Look) -> str:

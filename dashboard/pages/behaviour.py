@@ -142,7 +142,10 @@ def _shade(tone: int) -> Component:
 
 
 def _tree(source: str, key: str, look: Look) -> Component:
-    tree = TreeGrid(id=ids.TREE, src=source, selected=key, label=f"Behaviour of {look.agent}")
+    label = f"Behaviour of {look.agent}"
+    tree = TreeGrid(
+        id=ids.TREE, src=source, selected=key, query=look.find, filter=look.only or "all", label=label
+    )
     return html.Section(tree, className="tree")
 
 
@@ -205,5 +208,11 @@ def register(app: Dash, service: Service) -> None:
     app.clientside_callback(
         ClientsideFunction("forkmap", "rememberNode"),
         Input(ids.TREE, "selected"),
+        prevent_initial_call=True,
+    )
+    app.clientside_callback(
+        ClientsideFunction("forkmap", "rememberFilter"),
+        Input(ids.TREE, "query"),
+        Input(ids.TREE, "filter"),
         prevent_initial_call=True,
     )
