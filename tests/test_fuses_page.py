@@ -15,7 +15,8 @@ from dashboard import urls
 from dashboard.app import create_app, find_page
 from dashboard.components import drafts
 from dashboard.components.drafts import TAKEN, WRONG, Draft
-from dashboard.pages.fuses import ONLY_ADMINS, SHOWN
+from dashboard.components.ledger import SHOWN
+from dashboard.pages.fuses import ONLY_ADMINS
 from dashboard.service import Page, Service
 from engine.fuses import MAX_POLICIES, Firing, Policy
 from engine.keys import Caller, Role, mint

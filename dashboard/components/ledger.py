@@ -18,6 +18,8 @@ from engine.runs import Outcome, Source
 from engine.statistics import wilson_one
 from engine.store import Recorded
 
+SHOWN = 50
+"""Lines on a page."""
 HEADS = (
     ("When", ""),
     ("Run", "run"),
@@ -30,6 +32,38 @@ HEADS = (
     ("Asked for", "number"),
     ("Ended since", ""),
 )
+
+
+def section(look: Look, names: Sequence[str], lines: Sequence[Recorded] | None, now_ns: int) -> Component:
+    """The part of the ledger that is looked at.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Policies that it can be narrowed down to.
+    lines : sequence of Recorded or None
+        A page of them, and one more if there are more; None where no run is called so.
+    """
+    shown: list[Any] = [html.P(_none(look, lines), role="status")]
+    if lines:
+        which = "Older lines" if look.after else "Newest first"
+        caption = f"{which}. A run may be there more than once, as it is asked about before each call."
+        shown = [html.Div(table(lines[:SHOWN], caption, now_ns), className="scroll")]
+        shown += paging(look, lines[:SHOWN], len(lines) > SHOWN)
+    head = html.Div([html.H2("Ledger"), narrowing(look, names)], className="card-head")
+    return html.Section([head, *shown], className="card", id="ledger")
+
+
+def _none(look: Look, lines: Sequence[Recorded] | None) -> str:
+    """Why there is no line."""
+    if lines is None:
+        return f"No run in this store is called “{words.quoted(look.run)}”, and none has a trace of this id."
+    if look.after:
+        return "There are no older lines."
+    if look.run:
+        whose = f"The fuse of {words.quoted(look.policy)} has not" if look.policy else "No fuse has"
+        return f"{whose} fired in the run {words.quoted(look.run)}."
+    return "No fuse has fired yet: a line appears when an agent asks before a call and the odds are too low."
 
 
 def table(lines: Sequence[Recorded], caption: str, now_ns: int) -> Component:
@@ -113,7 +147,7 @@ def narrowing(look: Look, names: Sequence[str]) -> Component:
     )
 
 
-def paging(look: Look, lines: Sequence[Recorded], more: bool) -> Component | None:
+def paging(look: Look, lines: Sequence[Recorded], more: bool) -> list[Component]:
     """Links to the newest lines and to older ones, if these are not all."""
     links = []
     if look.after:
@@ -121,4 +155,4 @@ def paging(look: Look, lines: Sequence[Recorded], more: bool) -> Component | Non
     if more:
         older = urls.fuses_url(look.policy, look.run, lines[-1].number)
         links.append(dcc.Link("Older", href=older))
-    return html.Nav(links, className="pages", **aria(label="Pages of the ledger")) if links else None
+    return [html.Nav(links, className="pages", **aria(label="Pages of the ledger"))] if links else []

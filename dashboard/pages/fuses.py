@@ -21,13 +21,11 @@ from engine.fuses import MAX_POLICIES, Policy
 from engine.keys import Role
 from engine.queries import DEFAULT_WINDOW
 from engine.replaying import replay
-from engine.runs import ALL_TIME, Cohort
-from engine.store import MAX_NUMBER, Lines, Tally
+from engine.runs import ALL_TIME, SECOND_NS, Cohort
+from engine.store import MAX_NUMBER, Lines, Recorded, Tally
 from engine.triage import Triage, triage
 from engine.walk import Index
 
-SHOWN = 50
-"""Lines of the ledger on a page."""
 ONLY_ADMINS = "Changing policies takes an admin key."
 """What is said to those who may only look."""
 EVERY_S = 10.0
@@ -47,19 +45,20 @@ def layout(service: Service, look: Look) -> Page:
         return _nobody(look.policy)
     now = _asked_now(service, chosen)
     shown = Shown(_by_policy(tallies), now, _agents(service), look.policy, service.caller().may(Role.ADMIN))
+    names, lines = {*(each.name for each in every), *(one.policy for one in tallies)}, _lines(service, look)
+    now_ns = service.now_ns()
     body = html.Div(
         [
             _head(look, every, shown.may_change),
             *_unbuilt(now),
             _policies(chosen, shown, tallies),
-            _ledger(
-                service, look, sorted({*(each.name for each in every), *(one.policy for one in tallies)})
-            ),
+            ledger.section(look, sorted(names), lines, now_ns),
         ],
         className="fuses-page",
     )
-    waiting = bool(_awaited(service, now.unbuilt))
-    return Page("Fuses", body, waiting, _stamp(body), refresh_s=EVERY_S)
+    fired = [(flight.run.run_id, flight.found is None, flight.fired) for flight in now.runs]
+    stamp = _stamp(every, tallies, lines, fired, now_ns // (60 * SECOND_NS))
+    return Page("Fuses", body, bool(_awaited(service, now.unbuilt)), stamp, refresh_s=EVERY_S)
 
 
 def register(app: Dash, service: Service) -> None:
@@ -102,8 +101,8 @@ def _agents(service: Service) -> frozenset[str]:
     return frozenset(each.agent for each in service.store.agents(service.tenant, ALL_TIME, service.now_ns()))
 
 
-def _stamp(body: Component) -> str:
-    return blake2b(repr(body).encode(errors="replace"), digest_size=12).hexdigest()
+def _stamp(*parts: object) -> str:
+    return blake2b(repr(parts).encode(errors="replace"), digest_size=12).hexdigest()
 
 
 def _head(look: Look, every: Sequence[Policy], may_change: bool) -> Component:
@@ -165,33 +164,13 @@ def _first(may_change: bool) -> list[Component]:
     return [html.P(said), *link]
 
 
-def _ledger(service: Service, look: Look, names: Sequence[str]) -> Component:
-    """The lines that are asked for, a page of them."""
-    parts: list[Any] = [html.Div([html.H2("Ledger"), ledger.narrowing(look, names)], className="card-head")]
+def _lines(service: Service, look: Look) -> list[Recorded] | None:
+    """The lines of the ledger that are asked for and one more; None where no run is called so."""
     run_id = run_named(service.store, service.tenant, look.run) if look.run else None
     if look.run and run_id is None:
-        said = f"No run in this store is called “{words.quoted(look.run)}”, and none has a trace of this id."
-        return html.Section([*parts, html.P(said, role="status")], className="card", id="ledger")
-    now_ns, wanted = service.now_ns(), Lines(look.policy or None, run_id)
-    lines = service.store.firings(service.tenant, now_ns, look.after or MAX_NUMBER, SHOWN + 1, wanted)
-    more, lines = len(lines) > SHOWN, lines[:SHOWN]
-    if not lines:
-        parts.append(html.P(_none(look)))
-    else:
-        which = "Older lines" if look.after else "Newest first"
-        caption = f"{which}. A run may be there more than once, as it is asked about before each call."
-        parts += [html.Div(ledger.table(lines, caption, now_ns), className="scroll")]
-        parts += [pages] if (pages := ledger.paging(look, lines, more)) else []
-    return html.Section(parts, className="card", id="ledger")
-
-
-def _none(look: Look) -> str:
-    if look.after:
-        return "There are no older lines."
-    if look.run:
-        whose = f"The fuse of {words.quoted(look.policy)}" if look.policy else "No fuse"
-        return f"{whose} has {'not ' if look.policy else ''}fired in the run {words.quoted(look.run)}."
-    return "No fuse has fired yet: a line appears when an agent asks before a call and the odds are too low."
+        return None
+    before, wanted = look.after or MAX_NUMBER, Lines(look.policy or None, run_id)
+    return service.store.firings(service.tenant, service.now_ns(), before, ledger.SHOWN + 1, wanted)
 
 
 def _edit(service: Service, look: Look, every: Sequence[Policy]) -> Page:
