@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from dash import html
 from dash.development.base_component import Component
 
 from dashboard.components import decided, tokens, words
+from engine.conventions import failure
 from engine.decisions.beside import Beside
 from engine.ingest.conversation import TIMES
 from engine.runs import Run, Step
@@ -43,17 +44,19 @@ HEADS = (
 )
 
 
-def steps(run: Run, beside: Beside | None = None) -> Component:
+def steps(run: Run, beside: Beside | None = None, sent: Sequence[Span] = ()) -> Component:
     """The steps in order; errors are marked.
 
     Parameters
     ----------
     beside : Beside or None
         Decisions and findings, which are shown under the step that they are about.
+    sent : sequence of Span
+        The run's spans, as far as they were read: what went wrong is shown under the step that failed.
     """
     if not run.steps:
         return html.P("This run ended without taking any step.", className="dim")
-    shown = run.steps[:SHOWN]
+    shown, wrong = run.steps[:SHOWN], _failures(run, sent)
     table = html.Table(
         [
             html.Caption(
@@ -64,7 +67,7 @@ def steps(run: Run, beside: Beside | None = None) -> Component:
                 [
                     row
                     for place, step in enumerate(shown, 1)
-                    for row in (_step(place, step, run.start_ns), *_under(step, beside))
+                    for row in (_step(place, step, run.start_ns), *_under(step, beside, wrong))
                 ]
             ),
         ],
@@ -104,13 +107,21 @@ def _took(step: Step) -> str:
     return "–" if step.end_ns < step.start_ns else words.duration(step.end_ns - step.start_ns)
 
 
-def _under(step: Step, beside: Beside | None) -> list[Component]:
+def _failures(run: Run, sent: Sequence[Span]) -> dict[tuple[str, str], str]:
+    """What went wrong in the steps that failed, by trace and span."""
+    failed = {(step.trace_id, step.span_id) for step in run.steps if step.error}
+    keys = ((span.trace_id, span.span_id) for span in sent)
+    return {key: failure(span) for key, span in zip(keys, sent, strict=True) if key in failed}
+
+
+def _under(step: Step, beside: Beside | None, wrong: Mapping[tuple[str, str], str]) -> list[Component]:
     """The row under a step, where there is anything to say of it."""
-    if beside is None:
-        return []
-    choice = beside.choices.get(step.span_id)
-    body = decided.findings(beside.findings.get(step.span_id, ()))
-    body += [decided.decision(choice)] if choice else []
+    said = wrong.get((step.trace_id, step.span_id), "")
+    body: list[Component] = [html.P(html.Code(words.quoted(said)), className="went-wrong")] if said else []
+    if beside is not None:
+        choice = beside.choices.get(step.span_id)
+        body += decided.findings(beside.findings.get(step.span_id, ()))
+        body += [decided.decision(choice)] if choice else []
     cells = [html.Td(), html.Td(body, colSpan=len(HEADS) - 1)]
     return [html.Tr(cells, className="under")] if body else []
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
 from dash import dcc, html
 from dash.development.base_component import Component
 
@@ -61,14 +63,15 @@ def _place(place: int, odds: Odds, found: Verdict, href: str, forked: bool) -> C
     fell = place == found.fell_most
     marks = [html.Span("fatal fork", className="strip-fatal")] if forked else []
     marks += [html.Span("fell most here", className="strip-most")] if fell else []
-    odds_text = (
-        [html.B(words.percent(odds.rate)), f" of {odds.support:,}"] if odds.support else ["no other run"]
-    )
     inside = [
         html.Span([html.Span(f"{place} ", className="strip-place"), tokens.step(odds.token)]),
-        html.Span([html.Span(odds_text, className="strip-odds"), *marks]),
+        html.Span([html.Span(_odds(odds), className="strip-odds"), *marks]),
     ]
     body = dcc.Link(inside, href=href) if href else html.Span(inside)
     looks = [f"tone{shade}", *(["strip-fell"] if fell else [])]
     bounds = f"95% interval {words.interval(odds.low, odds.high)}" if odds.support else ""
     return html.Li(body, className=" ".join(looks), title=f"{odds.token}: {bounds}" if bounds else "")
+
+
+def _odds(odds: Odds) -> list[Any]:
+    return [html.B(words.percent(odds.rate)), f" of {odds.support:,}"] if odds.support else ["no other run"]

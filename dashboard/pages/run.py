@@ -252,5 +252,5 @@ def _steps(run: Run, sent: Sequence[Span]) -> Component:
             told.append(
                 html.P(f"Only its first {DECIDING_SPANS:,} spans were read for this.", className="dim")
             )
-    body = [html.H2("Steps"), *steps.assumed(sent), *told, steps.steps(run, found), steps.spans(sent)]
+    body = [html.H2("Steps"), *steps.assumed(sent), *told, steps.steps(run, found, sent), steps.spans(sent)]
     return html.Section(body, className="card")

@@ -5,6 +5,7 @@ an agent invocation) under different keys. :mod:`~engine.conventions.table` hold
 data, and :func:`read` looks a span up in it; only spans as sent are ever stored.
 """
 
+from engine.conventions.failures import failure
 from engine.conventions.outcomes import OUTCOMES, Evaluation, check
 from engine.conventions.reading import Reading, kind_of, read, session
 from engine.conventions.table import AGENT_KEY, DECISION_SCOPE, Kind
@@ -17,6 +18,7 @@ __all__ = [
     "Kind",
     "Reading",
     "check",
+    "failure",
     "kind_of",
     "read",
     "session",

@@ -319,6 +319,7 @@ FAILED_BY_EXCEPTION = frozenset({"langsmith"})
 """Scopes that record an exception where a call failed, and may have closed its status as OK before."""
 EXCEPTION_EVENT = "exception"
 EXCEPTION_KEYS = _keys("exception.type", "error.type")
+MESSAGE_KEYS = _keys("exception.message", "error.message", "otel.status_description", "status.message")
 
 OUTCOME_KEY = "session.outcome"
 EVALUATION_EVENT = "gen_ai.evaluation.result"
