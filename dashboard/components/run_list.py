@@ -163,7 +163,7 @@ def _text(text: str | None, look: Look) -> Component:
     return dcc.Link(text, href=urls.runs_url(look, look.filters, look.sort), className="clip", title=text)
 
 
-def pager(runs: int, look: Look, page: int) -> Component:
+def pager(runs: int, look: Look, page: int, label: str) -> Component:
     """Which runs are on this page, and the ways to others."""
     last = pages(runs)
     first_run, last_run = PAGE * (page - 1) + 1, min(PAGE * page, runs)
@@ -175,7 +175,7 @@ def pager(runs: int, look: Look, page: int) -> Component:
     )
     links = [_way(text, to, look) if there else html.Span(text, className="dim") for text, to, there in ways]
     where = html.Span(f"{first_run:,}–{last_run:,} of {runs:,}", className="dim")
-    return html.Nav([where, *(links if last > 1 else [])], className="pager", **aria(label="Pages of runs"))
+    return html.Nav([where, *(links if last > 1 else [])], className="pager", **aria(label=label))
 
 
 def _way(text: str, page: int, look: Look) -> Component:

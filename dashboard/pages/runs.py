@@ -111,11 +111,13 @@ def _listed(service: Service, table: Table, rows: Ints, look: Look) -> list[Comp
         return [_none(table, look)]
     page = min(look.page, pages(rows.size))
     shown = ordered(table, rows, look.sort)[PAGE * (page - 1) : PAGE * page]
-    pager = run_list.pager(rows.size, look, page)
+    above, below = (
+        run_list.pager(rows.size, look, page, label) for label in ("Pages of runs", "Pages of runs, again")
+    )
     return [
-        html.Div([run_list.exports(look, rows.size), pager], className="list-head"),
+        html.Div([run_list.exports(look, rows.size), above], className="list-head"),
         run_list.table(table, shown, look, service.now_ns()),
-        *([pager] if rows.size > PAGE else []),
+        *([below] if rows.size > PAGE else []),
     ]
 
 
@@ -130,7 +132,8 @@ def _none(table: Table, look: Look) -> Component:
     ways: list[Any] = []
     for each in filters.said(table, look):
         left = narrow(table, each.without).size
-        link = dcc.Link(words.count(left, "run"), href=urls.runs_url(look, each.without, look.sort))
+        href = urls.runs_url(look, each.without, look.sort)
+        link = dcc.Link(words.count(left, "run"), href=href, className="counted")
         ways.append(html.Li([link, " without ", html.Span(each.shown, className="chip-text")]))
     return html.Div([html.P("No run passes these filters."), html.Ul(ways)], className="none")
 
