@@ -201,6 +201,7 @@
     if (!now) return dash.no_update;
     const before = shown;
     shown = now;
+    forkmap.link = now.link;
     if (!before || before.at !== now.at) {
       if (forkmap.paused) forkmap.pause(false);
       return now.body;

@@ -1,4 +1,4 @@
-/* What every page can do by key: go to a page, filter, find, choose a theme, copy.
+/* What every page can do by key: go to a page, filter, find, choose how it looks, copy.
    Everything is delegated from the document, so it does not matter when Dash draws what. */
 (function () {
   "use strict";
@@ -8,7 +8,7 @@
 
   const KEYS = [
     [["/"], "filter the steps of the tree"],
-    [["Ctrl K"], "find a run, trace, ticket or agent"],
+    [["Ctrl K"], "find a run, trace, ticket, agent, page or action"],
     [["g", "a"], "go to the agents"],
     [["g", "m"], "go to the map"],
     [["g", "r"], "go to the runs"],
@@ -18,6 +18,9 @@
     [["g", "f"], "go to the fuses"],
     [["n", "p"], "go to the next difference, the previous one"],
     [["t"], "change the theme"],
+    [["v"], "change how dense the rows are"],
+    [["u"], "tell times in UTC, or in local time"],
+    [["y"], "copy a link to the page as it is now"],
     [["?"], "this list"],
     [["↑", "↓", "Home", "End", "PgUp", "PgDn"], "move in the tree"],
     [["→", "←"], "open or enter, close or leave a step"],
@@ -63,31 +66,38 @@
     return button;
   }
 
-  function showFind() {
-    const box = make("input", { type: "search", name: "q", autocomplete: "off", spellcheck: false, required: true });
-    box.setAttribute("aria-label", "Run id, trace id, ticket or agent");
-    const form = make("form", { method: "get", action: "/go" }, box);
-    form.addEventListener("submit", () => {
-      box.value = box.value.trim();
-    });
-    const hint = make("p", { className: "dim" }, "Paste a run id, a trace id (with dashes or without), a ticket or an agent, then Enter.");
-    show("find", "Find", form, hint);
-    box.focus();
-  }
-
   /* ---- actions ----------------------------------------------------------------------------- */
 
-  function changeTheme() {
-    say(`Theme: ${forkmap.theme.next()}`);
-    labelTheme();
+  const NEXT = {
+    theme: (choice) => `Theme: ${choice}`,
+    density: (choice) => `Rows: ${choice}`,
+    times: (choice) => (choice === "UTC" ? "UTC" : "Local"),
+  };
+
+  /** Go on to the next choice of what a person sets for themselves. */
+  const change = (what) => () => say(`${what[0].toUpperCase()}${what.slice(1)}: ${forkmap.taste.next(what)}`);
+
+  function pause() {
+    forkmap.pause(!forkmap.paused);
+    say(forkmap.paused ? "Paused" : "Goes on");
+    label();
   }
 
-  /** The button says which theme is chosen. */
-  function labelTheme() {
-    for (const button of document.querySelectorAll('[data-does="theme"]')) {
-      const text = `Theme: ${forkmap.theme.choice()}`;
-      if (button.textContent !== text) button.textContent = text;
+  /** Buttons say what is chosen, or what they would do. */
+  function label() {
+    for (const button of document.querySelectorAll("[data-does]")) {
+      const does = button.dataset.does;
+      const text = does === "pause" ? (forkmap.paused ? "Go on" : "Pause") : NEXT[does]?.(forkmap.taste.choice(does));
+      if (text && button.textContent !== text) button.textContent = text;
     }
+  }
+
+  /** A link to what is shown now: it does not move on with the clock, as the last 30 days do. */
+  function link() {
+    const url = new URL(forkmap.link ?? window.location.href, window.location.href);
+    const node = new URL(window.location.href).searchParams.get("node");
+    if (node) url.searchParams.set("node", node);
+    return url.href;
   }
 
   /** Tell those who do not see the change. */
@@ -101,18 +111,37 @@
     place.textContent = text;
   }
 
-  async function copy(button) {
-    const before = button.textContent;
+  async function write(text) {
     try {
-      await navigator.clipboard.writeText(button.dataset.copy);
-      button.textContent = "Copied";
+      await navigator.clipboard.writeText(text);
+      return "Copied";
     } catch (refused) {
-      button.textContent = "Not allowed";
+      return "Not allowed";
     }
+  }
+
+  /** Put a text on the clipboard; the button says so for a moment. */
+  async function copy(button, text) {
+    const before = button.textContent;
+    button.textContent = await write(text);
     say(button.textContent);
     window.setTimeout(() => {
       button.textContent = before;
     }, COPIED_MS);
+  }
+
+  async function copyLink() {
+    const button = document.querySelector('.view[open] [data-does="link"]');
+    if (button) copy(button, link());
+    else tell(`${await write(link())}: a link to this page as it is now`);
+  }
+
+  /** Say something for a moment, to everybody. */
+  function tell(text) {
+    document.getElementById("told")?.remove();
+    const place = make("div", { id: "told", className: "told-briefly", role: "status" }, text);
+    document.body.append(place);
+    window.setTimeout(() => place.remove(), 2 * COPIED_MS);
   }
 
   /** Follow the link of the navigation that has this letter. */
@@ -133,21 +162,26 @@
     say(`Difference ${row.dataset.difference} of ${rows.length}`);
   }
 
-  function pause() {
-    forkmap.pause(!forkmap.paused);
-    say(forkmap.paused ? "Paused" : "Goes on");
-    labelPause();
-  }
-
-  /** The button says what it would do. */
-  function labelPause() {
-    for (const button of document.querySelectorAll('[data-does="pause"]')) {
-      const text = forkmap.paused ? "Go on" : "Pause";
-      if (button.textContent !== text) button.textContent = text;
-    }
-  }
-
-  const ACTIONS = { theme: changeTheme, pause, keys: showKeys, find: showFind, print: () => window.print() };
+  const ACTIONS = {
+    theme: change("theme"),
+    density: change("density"),
+    times: change("times"),
+    link: copyLink,
+    print: () => window.print(),
+    keys: showKeys,
+    find: () => forkmap.palette(),
+    pause,
+  };
+  const LETTERS = { t: "theme", v: "density", u: "times", y: "link", "?": "keys" };
+  const NAMED = {
+    theme: "Change the theme",
+    density: "Change how dense the rows are",
+    times: "Tell times in UTC, or in local time",
+    link: "Copy a link to this page as it is now",
+    print: "Print this page",
+    keys: "List the keys",
+  };
+  const keyOf = (does) => Object.keys(LETTERS).find((key) => LETTERS[key] === does) ?? "";
   const ON = { n: 1, p: -1 };
 
   /* ---- events ------------------------------------------------------------------------------ */
@@ -158,26 +192,39 @@
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-does], [data-copy]");
     if (!button) return;
-    if (button.dataset.copy !== undefined) copy(button);
+    if (button.dataset.copy !== undefined) copy(button, button.dataset.copy);
     else ACTIONS[button.dataset.does]?.();
   });
 
   document.addEventListener("keydown", (event) => {
     const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
-    if (!plain && (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") showFind();
+    if (!plain && (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") forkmap.palette();
     else if (!plain || isTyping(event.target) || document.querySelector("dialog[open]")) return;
     else if (event.timeStamp - goAt < GO_MS) {
       goAt = -Infinity;
       goTo(event.key.toLowerCase());
     } else if (event.key === "g") goAt = event.timeStamp;
-    else if (event.key === "?") showKeys();
-    else if (event.key === "t") changeTheme();
+    else if (event.key in LETTERS) ACTIONS[LETTERS[event.key]]();
     else if (event.key in ON && document.querySelector("[data-difference]")) goOn(ON[event.key]);
     else if (event.key === "/") (document.querySelector(".tree-query") || document.getElementById("search"))?.focus();
     else return;
     event.preventDefault();
   });
 
-  const label = () => [labelTheme, labelPause].forEach((each) => each());
+  /* The menu closes as menus do. */
+  document.addEventListener("click", (event) => {
+    for (const menu of document.querySelectorAll(".view[open]")) if (!menu.contains(event.target)) menu.open = false;
+  });
+  document.addEventListener("keydown", (event) => {
+    const menu = event.key === "Escape" && event.target.closest(".view[open]");
+    if (!menu) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+
   new MutationObserver(label).observe(document.documentElement, { childList: true, subtree: true });
+  window.addEventListener("forkmap.taste", label);
+  forkmap.make = make;
+  forkmap.sheet = show;
+  forkmap.actions = () => Object.entries(NAMED).map(([does, name]) => ({ name, act: ACTIONS[does], keys: keyOf(does) }));
 })();

@@ -23,6 +23,7 @@ from dashboard import (
     forms,
     ids,
     lanes,
+    palette,
     policy_forms,
     routes,
     security,
@@ -170,6 +171,7 @@ def create_app(
     app.validation_layout = ids_of_pages
     _register(app, service)
     routes.register(server, service)
+    palette.register(server, service)
     exports.register(server, service)
     signin.register(server, door)
     forms.register(server, service)
@@ -237,7 +239,8 @@ def show(
     fresh = f"{path}{search or ''}#{page.stamp}"
     if fresh == stamp:
         return (*[no_update] * 5, _again_ms(page))
-    body = {"at": urls.without_node(path, search), "body": page.body}
+    link = urls.as_of(path, search, service.now_ns())
+    body = {"at": urls.without_node(path, search), "link": link, "body": page.body}
     place = navigation(path, look, page.agent)
     clock_text = footer(service.now_ns(), service.frozen, service.caller())
     return body, place, clock_text, f"{words.quoted(page.title)} · Forkmap", fresh, _again_ms(page)

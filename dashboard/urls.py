@@ -486,7 +486,7 @@ def local(target: str) -> str:
 
 
 def map_data_url(cohort: Cohort, built_ns: int) -> str:
-    """The columns of a built map; another build has another address.
+    """The columns of a built map, or of the one that has taken its place; another build has another address.
 
     >>> map_data_url(Cohort("default", "a", ALL_TIME, "tools"), 7)
     '/data/map?agent=a&window=all&view=tools&built=7'

@@ -506,6 +506,13 @@ def test_the_columns_come_gzipped_once_and_are_not_sent_again(client: FlaskClien
     assert client.get(url.replace("built=", "built=1")).status_code == 409
 
 
+def test_who_asks_for_the_columns_of_an_older_build_is_given_those_of_the_newest(client: FlaskClient) -> None:
+    url = built_map_url(client)
+    older = re.sub("built=[0-9]+", "built=1", url)
+    newest, given = client.get(url), client.get(older)
+    assert (given.json, given.headers["ETag"]) == (newest.json, newest.headers["ETag"])
+
+
 def test_two_apps_live_in_one_process() -> None:
     one = create_app(MemoryStore(corpus())).server.test_client()
     two = create_app(MemoryStore([make_run("r", "tool:a", agent="another")])).server.test_client()

@@ -48,6 +48,7 @@ def theme_of(page: Page) -> str | None:
 
 def test_the_theme_goes_round_and_is_kept(page: Page) -> None:
     button = opened(page, "/").get_by_role("button", name="Theme")
+    page.get_by_text("View", exact=True).click()
     expect(button).to_have_text("Theme: auto")
     seen = [theme_of(page)]
     for _ in range(2):
@@ -55,6 +56,7 @@ def test_the_theme_goes_round_and_is_kept(page: Page) -> None:
         seen.append(theme_of(page))
     assert seen == [None, "light", "dark"]
     opened(page, "/")
+    page.get_by_text("View", exact=True).click()
     expect(button).to_have_text("Theme: dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(12, 17, 24)"
     button.click()
@@ -97,7 +99,7 @@ def test_a_question_mark_lists_the_keys(page: Page) -> None:
 @pytest.mark.parametrize("keys", ["Control+k", "Meta+k"])
 def test_a_pasted_id_is_found_from_everywhere(page: Page, keys: str) -> None:
     opened(page, f"/map?agent={AGENT}").keyboard.press(keys)
-    box = page.get_by_role("dialog", name="Find").get_by_role("searchbox")
+    box = page.get_by_role("dialog", name="Find").get_by_role("combobox")
     expect(box).to_be_focused()
     box.fill(f"  {RUN}\n")
     box.press("Enter")

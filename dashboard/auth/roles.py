@@ -20,7 +20,7 @@ OPEN = frozenset(
 """Rules that need no key: they hold nothing of anybody."""
 PAGES = frozenset({"/", "/<path:path>", urls.GO, urls.RUNS_CSV, urls.RUNS_JSON})
 """Rules that a person follows: whoever is signed out is led to the sign-in."""
-PARTS = frozenset({"/_dash-layout", "/_dash-dependencies", urls.MAP_DATA})
+PARTS = frozenset({"/_dash-layout", "/_dash-dependencies", urls.MAP_DATA, urls.PALETTE})
 """Rules that a page asks by itself."""
 PROGRAMS = frozenset({urls.PROMETHEUS})
 """Rules that a program reads beside the API."""

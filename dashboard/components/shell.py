@@ -8,7 +8,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import ids, urls
-from dashboard.components import words
+from dashboard.components import times, words
 from dashboard.components.access import aria, data
 from dashboard.urls import Look
 from engine.keys import Caller
@@ -56,9 +56,12 @@ def _search() -> Component:
 
 def _tools() -> Component:
     """Buttons that ``assets/shell.js`` answers."""
-    theme = html.Button("Theme", type="button", **data(does="theme"))
+    zone = html.Button("UTC", type="button", title="Times in UTC, or in local time", **data(does="times"))
+    choices = (("Theme", "theme"), ("Rows", "density"), ("Copy link to this moment", "link"), ("Print", "print"))
+    menu = [html.Button(text, type="button", **data(does=does)) for text, does in choices]
+    view = html.Details([html.Summary("View"), html.Div(menu)], className="view")
     keys = html.Button("?", type="button", title="Keys", **data(does="keys"), **aria(label="Keys"))
-    return html.Div([theme, keys], className="tools")
+    return html.Div([zone, view, keys], className="tools")
 
 
 def navigation(path: str, look: Look, agent: str) -> Component:
@@ -96,10 +99,6 @@ def footer(now_ns: int, frozen: bool, caller: Caller) -> Any:
     return [clock(now_ns, frozen), html.Span(words.quoted(who), className="who"), leave]
 
 
-def clock(now_ns: int, frozen: bool) -> str:
+def clock(now_ns: int, frozen: bool) -> Component:
     """What time the page believes it is."""
-    return (
-        f"Demo clock: stands at {words.utc(now_ns)}"
-        if frozen
-        else f"Times are UTC; read at {words.utc(now_ns)}"
-    )
+    return html.Span(["Demo clock: stands at " if frozen else "Read at ", times.moment(now_ns)])

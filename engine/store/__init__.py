@@ -106,6 +106,14 @@ class DayRow(NamedTuple):
     live: int
 
 
+class Names(NamedTuple):
+    """Names that hold a text."""
+
+    agents: tuple[str, ...] = ()
+    tickets: tuple[str, ...] = ()
+    run_ids: tuple[str, ...] = ()
+
+
 class RunRow(NamedTuple):
     """One line of a list of runs; a live run's outcome is UNKNOWN."""
 
@@ -408,6 +416,12 @@ class Store(Protocol):
 
     def find(self, tenant: str, text: str) -> list[str]:
         """Ids of the runs that a run id, a trace id (dashed or not) or a ticket names, newest first."""
+
+    def names(self, tenant: str, text: str, limit: int) -> Names:
+        """Names that hold a text, so many of each at most: runs and tickets that begin with it come first.
+
+        Where too few begin with it, the first 20,000 by name are looked through.
+        """
 
     def runs_of(self, tenant: str, trace_ids: Iterable[str], run_ids: Iterable[str]) -> set[str]:
         """Ids of the runs that these traces belong to, and of those named by these ids, if there are any."""

@@ -39,6 +39,7 @@ from engine.store import (
     DayRow,
     Expired,
     Lines,
+    Names,
     Receipt,
     Recorded,
     RunRow,
@@ -60,6 +61,7 @@ from engine.store import (
     ruling,
     selecting,
     settling,
+    suggesting,
     ticketing,
     tidying,
 )
@@ -262,6 +264,10 @@ class SQLiteStore:
         """See :meth:`engine.store.Store.find`."""
         self._settle_if_possible(tenant)
         return self._read(reading.find, tenant, text)
+
+    def names(self, tenant: str, text: str, limit: int) -> Names:
+        """See :meth:`engine.store.Store.names`."""
+        return self._read(suggesting.names, tenant, text, limit)
 
     def runs_of(self, tenant: str, trace_ids: Iterable[str], run_ids: Iterable[str]) -> set[str]:
         """See :meth:`engine.store.Store.runs_of`."""
