@@ -44,15 +44,27 @@
     chooser()?.focus();
   }
 
+  /** How many files are done, where the tray is headed. */
+  function tell() {
+    const items = [...document.querySelectorAll("#tray > ul > li")];
+    const done = items.filter((item) => ["right", "wrong"].includes(item.className)).length;
+    const heading = document.getElementById("tray-title");
+    if (heading) heading.textContent = items.length > 1 ? `Import: ${done} of ${items.length} files done` : "Import";
+  }
+
   /** A file's line: its name, how far it is, what became of it. */
   function line(name) {
     const bar = make("progress", { max: 1 });
     bar.setAttribute("aria-label", `Import of ${name}`);
-    const said = make("p", {}, "Waiting for the file before it…");
-    const item = make("li", {}, make("bdi", { className: "tray-name" }, name), bar, said);
+    const said = make("p", {}, "Waiting…");
+    const item = make("li", { className: "waits" }, make("bdi", { className: "tray-name" }, name), said);
     tray().querySelector("ul").append(item);
-    item.scrollIntoView({ block: "nearest" });
     return {
+      begin() {
+        item.className = "";
+        said.before(bar);
+        item.scrollIntoView({ block: "nearest" });
+      },
       far(part, text) {
         if (part === null) bar.removeAttribute("value");
         else bar.value = part;
@@ -63,6 +75,7 @@
         said.textContent = text;
         item.className = kind;
         item.append(...more);
+        tell();
         document.getElementById("tray-said").textContent = `${name}: ${text}`;
       },
     };
@@ -137,15 +150,19 @@
     if (!button || !files.length) return;
     const { sends, most } = button.dataset;
     for (const file of files) waiting.push({ file, sends, most: Number(most), place: line(file.name) });
+    tell();
     if (asked) return;
     while (waiting.length) {
       const { file, sends: url, most: bytes, place } = waiting.shift();
       if (file.size > bytes) place.end(`It holds more than ${size(bytes)}: import it with the command, forkmap import.`, "wrong");
       else if (!file.size) place.end("The file is empty, or a folder: choose the files in it.", "wrong");
-      else await send(file, place, url);
+      else {
+        place.begin();
+        await send(file, place, url);
+        refresh();
+      }
     }
     asked = null;
-    refresh();
   }
 
   /** The page shows what came. */

@@ -88,13 +88,13 @@ def drop(page: Page, files: dict[str, bytes]) -> None:
     )
 
 
-def test_files_dropped_on_an_empty_store_are_imported_and_shown(page: Page, url: str) -> None:
+def test_files_dropped_on_an_empty_store_are_imported_and_shown(url: str, page: Page) -> None:
     page.goto(url)
     expect(page.get_by_role("heading", level=1)).to_have_text("No runs yet")
     page.evaluate("document.querySelector('#page').dataset.seen = 'once'")
     bad = lines(2, "second") + b"\n{oops"
     drop(page, {"one.jsonl": lines(3, "first"), "two.jsonl": bad, "holiday.txt": b"hello"})
-    tray = page.get_by_role("region", name="Import")
+    tray = page.get_by_role("region", name="Import: 3 of 3 files done")
     files = tray.locator("> ul > li")
     expect(files.nth(0)).to_contain_text("3 imported, 0 unchanged, 0 refused; 3 runs.")
     expect(files.nth(1)).to_contain_text("2 imported, 0 unchanged, 1 refused; 2 runs.")
@@ -105,11 +105,11 @@ def test_files_dropped_on_an_empty_store_are_imported_and_shown(page: Page, url:
     assert page.locator("#page").get_attribute("data-seen") == "once"
     assert broken_rules(page) == []
     tray.get_by_role("button", name="Close").click()
-    expect(tray).to_have_count(0)
+    expect(page.locator(".tray")).to_have_count(0)
     expect(page.get_by_role("button", name="Import trace files…")).to_be_focused()
 
 
-def test_files_are_chosen_by_key_too(page: Page, url: str, tmp_path: Path) -> None:
+def test_files_are_chosen_by_key_too(url: str, page: Page, tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     path.write_bytes(lines(4))
     page.goto(url)
@@ -124,7 +124,7 @@ def test_files_are_chosen_by_key_too(page: Page, url: str, tmp_path: Path) -> No
     expect(page.locator("#tray-said")).to_contain_text("runs.jsonl: 4 imported")
 
 
-def test_what_is_too_long_or_empty_is_not_even_sent(page: Page, url: str) -> None:
+def test_what_is_too_long_or_empty_is_not_even_sent(url: str, page: Page) -> None:
     page.goto(url)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     sent: list[str] = []
@@ -136,7 +136,7 @@ def test_what_is_too_long_or_empty_is_not_even_sent(page: Page, url: str) -> Non
     assert sent == []
 
 
-def test_a_file_over_the_page_shows_where_it_may_be_dropped(page: Page, url: str) -> None:
+def test_a_file_over_the_page_shows_where_it_may_be_dropped(url: str, page: Page) -> None:
     page.goto(url)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     over = """type => {
@@ -148,7 +148,7 @@ def test_a_file_over_the_page_shows_where_it_may_be_dropped(page: Page, url: str
     assert [page.evaluate(over, type) for type in ("dragover", "dragleave")] == ["dropping", ""]
 
 
-def test_the_commands_of_an_empty_store_can_be_copied(page: Page, url: str) -> None:
+def test_the_commands_of_an_empty_store_can_be_copied(url: str, page: Page) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(url)
     copy = page.locator(".ways button.copy").first
@@ -159,7 +159,7 @@ def test_the_commands_of_an_empty_store_can_be_copied(page: Page, url: str) -> N
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_how_to_begin_is_accessible_in_both_themes(page: Page, url: str, theme: Any) -> None:
+def test_how_to_begin_is_accessible_in_both_themes(url: str, page: Page, theme: Any) -> None:
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     page.goto(url)
     expect(page.get_by_role("heading", level=1)).to_be_visible()

@@ -64,7 +64,7 @@ def test_a_line_says_what_is_lost_the_last_day_and_how_the_agent_fares(service: 
     assert [flowing(text(cell)) for cell in row.children] == [
         "support-agent",
         "≈ 17 1 fork",
-        "better 30 of 36 succeeded, 12.5% before",
+        "better 30 of 36, before 12.5%",
         "55.0% 42.5–66.9%",
         "",
         "60",

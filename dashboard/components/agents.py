@@ -87,7 +87,7 @@ class Row(NamedTuple):
 HEADS = (
     ("Agent", ""),
     ("Runs lost at forks", "number"),
-    ("Last 24 hours", ""),
+    ("Success, last 24 hours", ""),
     ("Success, 95% interval", "wide"),
     ("By day", ""),
     ("Completed", "number"),
@@ -182,7 +182,7 @@ def _last_day(row: Row) -> Any:
     said = html.Span(
         word or "nothing to compare with", className=f"change {_tone(last)}", title=compared(last)
     )
-    before = [f" succeeded, {words.percent(last.rate_before)} before"] if last.before else [" succeeded"]
+    before = [f", before {words.percent(last.rate_before)}"] if last.before else []
     return [said, html.Span([*won, *before], className="dim small")]
 
 
