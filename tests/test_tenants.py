@@ -361,7 +361,7 @@ def test_no_route_tells_anything_of_the_other(server: Server) -> None:
         *("GET /api/v1/agents", "GET /api/v1/runs", "GET /api/v1/runs/run-1", "GET /api/v1/maps"),
         *("GET /api/v1/policies", "GET /api/v1/firings"),
         *("GET /api/v1/runs/run-1/verdict", "GET /api/v1/runs/run-1/decisions", "GET /api/v1/compare"),
-        "GET /api/v1/tickets",
+        *("GET /api/v1/tickets", "GET /runs.csv", "GET /runs.json"),
     }
 
 

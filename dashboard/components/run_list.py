@@ -136,7 +136,7 @@ def _outcome(table: Table, place: int) -> Component:
     pill = evidence.outcome(ended)
     if ended is Outcome.UNKNOWN or source is Source.DECLARED:
         return pill
-    return html.Span([pill, html.Span(words.SOURCES[source], className="dim small")], className="ended")
+    return html.Span([pill, html.Span(words.SOURCES[source], className="dim small")], className="run-ended")
 
 
 def _verdict(kind: int) -> Component:
