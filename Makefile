@@ -50,6 +50,7 @@ bench: $(VENV)/develop.stamp $(PEERS)/peers.stamp $(SERVERS)/servers.stamp
 	$(BIN)/python -m benchmarks.http_floor
 	$(BIN)/python -m benchmarks.builds
 	$(BIN)/python -m benchmarks.runs_page
+	$(BIN)/python -m benchmarks.live_page
 	$(BIN)/python -m benchmarks.audit
 	$(BIN)/python -m benchmarks.diff
 	$(BIN)/python -m benchmarks.redaction

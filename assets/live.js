@@ -156,7 +156,7 @@
         "caption",
         null,
         label,
-        h("span", { className: "live-held", "data-held": hold }, "The order is held while the pointer or the focus is in the list.")
+        h("span", { className: "live-held", "data-held": hold }, "Order held while you are in the list.")
       ),
       h("thead", null, h("tr", null, HEADS.map(([text, className]) => h("th", { key: text, scope: "col", className }, text)))),
       h(
