@@ -9,7 +9,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import evidence, policies, tokens, words
+from dashboard.components import evidence, policies, times, tokens, words
 from dashboard.components.access import aria
 from dashboard.components.drafts import percent_of
 from dashboard.urls import Look
@@ -79,7 +79,7 @@ def _row(line: Recorded, now_ns: int) -> Component:
     high = wilson_one(firing.successes, firing.support)[1]
     return html.Tr(
         [
-            html.Td(words.ago(firing.time_ns, now_ns), title=words.utc(firing.time_ns), className="dim"),
+            html.Td(times.ago(firing.time_ns, now_ns), className="dim"),
             html.Th(_run(line), scope="row"),
             html.Td(html.Span(firing.agent, className="clip", title=firing.agent)),
             html.Td(dcc.Link(firing.policy, href=href, className="clip", title=firing.policy)),

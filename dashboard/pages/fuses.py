@@ -198,11 +198,12 @@ def _edit(service: Service, look: Look, every: Sequence[Policy]) -> Page:
 
 def _tried(service: Service, policy: Policy, is_set: bool) -> tuple[Component, bool]:
     """What a policy would do and would have done, as far as maps are built; and whether some come yet."""
-    now, agents = _asked_now(service, [policy]), _replayed(service, policy)
-    missing = [agent for agent in agents if service.maps.index(Cohort(service.tenant, agent)) is None]
+    now, agents, index = _asked_now(service, [policy]), _replayed(service, policy), _index(service)
+    built = {cohort: index(cohort) for cohort in (Cohort(service.tenant, agent) for agent in agents)}
+    missing = [cohort.agent for cohort, nodes in built.items() if nodes is None]
     waiting = _awaited(service, {*missing, *now.unbuilt})
-    over = replay(service.store, service.tenant, policy, agents, service.now_ns(), _index(service))
-    building = [html.P(f"The map of {_names(waiting)} is being built: it counts as soon as it is there.")]
+    over = replay(service.store, service.tenant, policy, agents, service.now_ns(), built.get)
+    building = [html.P(f"The map of {_names(waiting)} is being built: press Try to count its runs too.")]
     parts = [
         html.H2("What it does" if is_set else "What it would do"),
         html.P(policies.in_words(policy)),
