@@ -62,7 +62,7 @@ def shown(service: Service, url: str = "/live") -> Page:
     """The page once the maps it judges by are there."""
     path, _, search = url.partition("?")
     until_s = time.monotonic() + 10
-    while "Being built" in text((page := find_page(service, path, urls.parse(search))).body):
+    while (page := find_page(service, path, urls.parse(search))).waiting:
         assert time.monotonic() < until_s
         time.sleep(0.005)
     return page
@@ -154,6 +154,17 @@ def test_it_asks_again_every_two_seconds_and_draws_only_what_is_new(service: Ser
     again = show(service, "/live", "", 1, stamp)
     assert after_ms == again[-1] == 2000
     assert len({id(part) for part in again[:-1]}) == 1  # Nothing is told anew.
+
+
+def test_while_maps_are_built_the_runs_are_there_already(service: Service) -> None:
+    page = find_page(service, "/live", urls.parse(""))
+    assert page.waiting
+    assert [line["verdict"] for line in table(page.body)] == ["Not judged"] * 3
+    said = text(page.body)
+    assert (
+        "3 runs in flight: 3 not judged. Being built, and used as soon as it is there: the map of desk."
+        in said
+    )
 
 
 def test_one_agent_can_be_looked_at_alone() -> None:

@@ -142,7 +142,7 @@ def in_words(found: Triage) -> str:
         if many[kind]
     ]
     total = f"Over {len(found.runs):,} runs" if found.more else words.count(len(found.runs), "run")
-    return f"{total} in flight: {', '.join(parts)}. {_fuses(found)}"
+    return f"{total} in flight: {', '.join(parts)}.{_fuses(found)}"
 
 
 def _kind(each: InFlight) -> str:
@@ -157,5 +157,7 @@ def _fuses(found: Triage) -> str:
     shadow = sum(bool(run.fired) for run in found.runs) - enforced
     parts = [f"in {enforced:,} a fuse would fire"] if enforced else []
     parts += [f"in {shadow:,} {'one' if enforced else 'a fuse'} would fire in shadow"] if shadow else []
-    text = ", ".join(parts) if parts else "No fuse would fire"
-    return f"{text[0].upper()}{text[1:]}."
+    if parts:
+        text = ", ".join(parts)
+        return f" {text[0].upper()}{text[1:]}."
+    return "" if any(run.found is None for run in found.runs) else " No fuse would fire."

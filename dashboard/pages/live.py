@@ -13,7 +13,7 @@ from dashboard.components import flights, states, words
 from dashboard.components.access import data
 from dashboard.service import Page, Service
 from dashboard.urls import Look
-from engine.builder import Building
+from engine.builder import Failed
 from engine.runs import ALL_TIME, LIVE_NS, SECOND_NS, Cohort
 from engine.store import AgentSummary
 from engine.triage import Triage, triage
@@ -21,6 +21,8 @@ from engine.walk import Index
 
 EVERY_S = 2.0
 """How often the page asks again."""
+NAMED = 3
+"""Agents named whose maps are not there."""
 WHAT = (
     f"A run is in flight until {LIVE_NS // (60 * SECOND_NS)} minutes have passed since its last activity, or "
     "somebody says how it ended. Keys: j and k or the arrows move, Enter opens a run, Space pauses."
@@ -46,7 +48,8 @@ def layout(service: Service, look: Look) -> Page:
 
     policies = service.store.policies(tenant)
     found = triage(service.store, tenant, policies, now_ns, index, look.agent or None)
-    said, lines, notices = flights.in_words(found), flights.lines(found, now_ns), _notices(service, found)
+    awaited = _awaited(service, found)
+    said, lines, notices = flights.in_words(found), flights.lines(found, now_ns), _notices(found, awaited)
     body = html.Div(
         [
             _head(look, known),
@@ -62,7 +65,7 @@ def layout(service: Service, look: Look) -> Page:
         ],
         className="live-page",
     )
-    return Page("Live", body, stamp=_stamp(said, lines, notices), agent=look.agent, refresh_s=EVERY_S)
+    return Page("Live", body, bool(awaited), _stamp(said, lines, notices), look.agent, EVERY_S)
 
 
 def _stamp(*parts: object) -> str:
@@ -100,20 +103,28 @@ def _narrowing(look: Look, known: Sequence[AgentSummary]) -> Component:
     )
 
 
-def _notices(service: Service, found: Triage) -> list[str]:
+def _awaited(service: Service, found: Triage) -> list[str]:
+    """Agents whose map will be there in a moment."""
+    answers = {agent: service.maps.get(Cohort(service.tenant, agent)) for agent in found.unbuilt}
+    return [agent for agent, answer in answers.items() if not isinstance(answer, Failed)]
+
+
+def _notices(found: Triage, awaited: Sequence[str]) -> list[str]:
     """What is not there: maps, and runs past the bound."""
-    waiting, failed = list[str](), list[str]()
-    for agent in found.unbuilt:
-        answer = service.maps.get(Cohort(service.tenant, agent))
-        (waiting if isinstance(answer, Building) else failed).append(words.quoted(agent))
-    said = []
-    if waiting:
-        said.append(f"Being built, and used as soon as it is there: the map of {', '.join(waiting)}.")
+    failed, said = [agent for agent in found.unbuilt if agent not in awaited], list[str]()
+    if awaited:
+        said.append(f"Being built, and used as soon as it is there: the map of {_names(awaited)}.")
     if failed:
-        said.append(f"Not judged, as the map could not be built: runs of {', '.join(failed)}.")
+        said.append(f"Not judged, as the map could not be built: runs of {_names(failed)}.")
     if found.more:
         said.append(f"There are more: the {len(found.runs):,} most recently active are shown.")
     return said
+
+
+def _names(agents: Sequence[str]) -> str:
+    more = len(agents) - NAMED
+    rest = f" and {words.count(more, 'other agent')}" if more > 0 else ""
+    return ", ".join(words.quoted(agent) for agent in agents[:NAMED]) + rest
 
 
 def _quiet(known: Sequence[AgentSummary], agent: str, now_ns: int) -> Component:
