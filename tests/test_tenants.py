@@ -105,9 +105,7 @@ def erasures(store: Store) -> list[str]:
 
 READS: dict[str, Ask] = {
     "agents": lambda store, tenant: store.agents(tenant, ALL_TIME, NOW),
-    "days": lambda store, tenant: store.days(
-        tenant, [f"agent-{planted(each)}" for each in KEY_IDS], ALL_TIME, NOW
-    ),
+    "days": lambda store, tenant: store.days(tenant, [f"agent-{planted(each)}" for each in KEY_IDS], NOW),
     "paths": lambda store, tenant: store.paths(Cohort(tenant, "desk", ALL_TIME), NOW),
     "run": lambda store, tenant: store.run(tenant, "run-1"),
     "spans": lambda store, tenant: store.spans(tenant, "run-1"),
