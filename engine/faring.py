@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from engine.queries import AgentLine, overview
-from engine.runs import DEFAULT_DAYS, Window
+from engine.runs import DEFAULT_DAYS
 from engine.statistics import benjamini_hochberg, fisher_exact, proportion
 from engine.store import DayRow, Store
 
@@ -101,7 +101,7 @@ def faring(store: Store, tenant: str, now_ns: int, limit: int) -> tuple[list[Far
     lines = overview(store, tenant, now_ns)
     lines, more = lines[:limit], len(lines[limit:])
     names = [line.window.agent for line in lines]
-    days = by_day(store.days(tenant, names, Window(), now_ns))
+    days = by_day(store.days(tenant, names, now_ns))
     every = [days.get(name, (Day(),) * DAYS) for name in names]
     found = zip(lines, every, last_days(every), strict=True)
     return [Faring(*each) for each in found], more

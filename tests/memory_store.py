@@ -159,11 +159,11 @@ class MemoryStore:
             for agent in sorted({run.agent for run in self._runs.values()})
         ]
 
-    def days(self, tenant: str, agents: Sequence[str], window: Window, now_ns: int) -> list[DayRow]:
+    def days(self, tenant: str, agents: Sequence[str], now_ns: int) -> list[DayRow]:
         ended = Counter(
             (agent, max(0, (now_ns - run.start_ns - 1) // DAY_NS), _outcome(run, now_ns))
             for agent in agents
-            for run in self._inside(agent, window, now_ns)
+            for run in self._inside(agent, Window(), now_ns)
         )
         days = sorted({(agent, day) for agent, day, _ in ended})
         return [DayRow._make((*day, *(ended[*day, outcome] for outcome in Outcome))) for day in days]

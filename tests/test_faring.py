@@ -12,7 +12,6 @@ from engine.faring import DAYS, Change, Day, LastDay, faring, last_days
 from engine.forks import forks
 from engine.losses import Losses, losses
 from engine.maps import BehaviourMap, build
-from engine.queries import DEFAULT_WINDOW
 from engine.runs import Cohort, Outcome, Run, Source
 from engine.spans import Span
 from engine.store import DayRow
@@ -100,11 +99,11 @@ def test_a_store_on_disk_counts_as_the_one_in_memory(tmp_path: Path) -> None:
     store = open_store(tmp_path / "days.sqlite", create=True)
     store.append(T, [span for run in runs for span in spans_of(run)])
     store.append("other", [span for run in runs[:9] for span in spans_of(run)])
-    asked = T, ["a", "b", "nobody"], DEFAULT_WINDOW, NOW_NS
+    asked = T, ["a", "b", "nobody"], NOW_NS
     try:
         assert sorted(store.days(*asked)) == sorted(MemoryStore(runs).days(*asked))
-        assert store.days(T, [], DEFAULT_WINDOW, NOW_NS) == []
-        assert store.days("other", ["a"], DEFAULT_WINDOW, NOW_NS) == [
+        assert store.days(T, [], NOW_NS) == []
+        assert store.days("other", ["a"], NOW_NS) == [
             DayRow("a", 0, 7, 0, 0, 1),
             DayRow("a", 1, 1, 0, 0, 0),
         ]

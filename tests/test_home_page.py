@@ -118,7 +118,7 @@ def test_a_fork_that_may_be_chance_is_said_to() -> None:
     ]
     page = settled(service_of(runs), "/")
     assert classes(page.body, "lost") == ["lost maybe"]
-    assert "may be chance" in flowing(text(page.body))
+    assert "support-agent may lose most: about" in flowing(text(page.body))
 
 
 # --- the order -----------------------------------------------------------------------------------

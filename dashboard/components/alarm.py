@@ -35,7 +35,7 @@ def _loses(row: Row) -> list[Any]:
     forks = f"{cost.losses.forks:,} fatal forks, most where" if many else "a fatal fork, where"
     return [
         html.B(row.agent),
-        " loses most: ",
+        " loses most: " if cost.losses.q < words.LIKELY_CHANCE else " may lose most: ",
         dcc.Link(f"about {words.count(cost.runs, 'run')}", href=href),
         f" at {forks} its runs take ",
         tokens.step(cost.step),

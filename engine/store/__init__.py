@@ -372,8 +372,8 @@ class Store(Protocol):
     def agents(self, tenant: str, window: Window, now_ns: int) -> list[AgentSummary]:
         """Every agent that has a run, by name, with the counts of the window."""
 
-    def days(self, tenant: str, agents: Sequence[str], window: Window, now_ns: int) -> list[DayRow]:
-        """Day by day how these agents' runs of a window ended; days without any are left out."""
+    def days(self, tenant: str, agents: Sequence[str], now_ns: int) -> list[DayRow]:
+        """How these agents' runs of the last 30 days ended, by agent and day, but for empty days."""
 
     def paths(self, cohort: Cohort, now_ns: int, max_runs: int = MAX_RUNS) -> Paths:
         """The cohort's paths, newest first: completed runs, then live ones, ``max_runs`` of each.

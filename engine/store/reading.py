@@ -12,7 +12,18 @@ from typing import Any
 from engine.conventions import Evaluation, read
 from engine.errors import UnknownRunError
 from engine.paths import identifier
-from engine.runs import ALL_TIME, DAY_NS, Cohort, Declaration, Outcome, Run, Source, Window, said
+from engine.runs import (
+    ALL_TIME,
+    DAY_NS,
+    DEFAULT_DAYS,
+    Cohort,
+    Declaration,
+    Outcome,
+    Run,
+    Source,
+    Window,
+    said,
+)
 from engine.spans import Span
 from engine.store import AgentSummary, DayRow, Place, RunRow, Wanted
 from engine.store.fitting import bounded, plain
@@ -35,14 +46,22 @@ _EVER = """
 SELECT no, name, (SELECT max(start_ns) FROM runs WHERE agent = agents.no) AS last_ns
 FROM agents WHERE tenant = :tenant AND last_ns IS NOT NULL ORDER BY name"""
 
-_DAYS = f"""
-SELECT name, day, sum(ended = 0), sum(ended = 1), sum(ended = 2), sum(ended = 3) FROM (
-    SELECT a.name, max(0, (:now_ns - start_ns - 1) / {DAY_NS}) AS day,
-           CASE WHEN {IS_LIVE} THEN 3 ELSE outcome END AS ended
-    FROM agents a CROSS JOIN runs r INDEXED BY runs_by_start ON r.agent = a.no
-    WHERE a.tenant = :tenant AND a.name IN (SELECT value FROM json_each(:agents))
-      AND start_ns >= :from_ns AND start_ns < :to_ns)
-GROUP BY name, day"""
+_OF_DAY = (
+    f"start_ns >= :now_ns - (d.value + 1) * {DAY_NS}"
+    f" AND start_ns < iif(d.value, :now_ns - d.value * {DAY_NS}, :to_ns)"
+)
+_ENDED_ON = f"""
+SELECT a.name, d.value, o.value, (SELECT count(*) FROM runs INDEXED BY runs_by_outcome WHERE agent = a.no
+                                  AND outcome = o.value AND source = s.value AND {_OF_DAY})
+FROM agents a, json_each('[0, 1, 2]') o, json_each('[0, 1, 2]') s, json_each(:days) d
+WHERE a.tenant = :tenant AND a.name IN (SELECT value FROM json_each(:agents))"""
+"""Ranges of an index are counted, none of their runs is read."""
+
+_LIVE_ON = f"""
+SELECT a.name, max(0, (:now_ns - start_ns - 1) / {DAY_NS}) AS day, outcome, count(*)
+FROM agents a CROSS JOIN runs r INDEXED BY runs_by_activity ON r.agent = a.no
+WHERE a.tenant = :tenant AND a.name IN (SELECT value FROM json_each(:agents)) AND {IS_LIVE}
+  AND start_ns >= :from_ns GROUP BY a.no, day, outcome"""
 
 _ROWS = f"""
 SELECT run_id, version, ticket, start_ns, last_ns, outcome, source, {IS_LIVE}, step_count, no
@@ -105,17 +124,26 @@ def _totals(agent: int, ended: Counter[Any], live: Counter[Any]) -> tuple[int, .
     return sum(by_outcome), *by_outcome, unknown, *by_source
 
 
-def days(
-    db: sqlite3.Connection, tenant: str, agents: Sequence[str], window: Window, now_ns: int
-) -> list[DayRow]:
-    """Day by day how the runs of these agents ended."""
+def days(db: sqlite3.Connection, tenant: str, agents: Sequence[str], now_ns: int) -> list[DayRow]:
+    """Day by day how these agents' runs of the last 30 days ended."""
     asked = {
         "tenant": tenant_number(db, tenant),
         "agents": json.dumps([plain(each) for each in agents]),
+        "days": json.dumps([*range(DEFAULT_DAYS)]),
         "now_ns": bounded(now_ns),
-        **scope(window, now_ns),
+        **scope(Window(), now_ns),
     }
-    return [DayRow(*found) for found in db.execute(_DAYS, asked)]
+    ended, live = Counter[tuple[str, int, int]](), Counter[tuple[str, int, int]]()
+    for counts, query in ((ended, _ENDED_ON), (live, _LIVE_ON)):
+        for *key, count in db.execute(query, asked):
+            counts[tuple(key)] += count
+    ended -= live
+    return [
+        DayRow._make(
+            (*day, *(ended[*day, each] for each in _ENDINGS), sum(live[*day, each] for each in _ENDINGS))
+        )
+        for day in sorted({(name, day) for name, day, _ in (*ended, *live)})
+    ]
 
 
 def runs(db: sqlite3.Connection, cohort: Cohort, now_ns: int, limit: int, wanted: Wanted) -> list[RunRow]:

@@ -215,10 +215,10 @@ class SQLiteStore:
         self._settle_if_possible(tenant)
         return self._read(reading.agents, tenant, window, now_ns)
 
-    def days(self, tenant: str, agents: Sequence[str], window: Window, now_ns: int) -> list[DayRow]:
+    def days(self, tenant: str, agents: Sequence[str], now_ns: int) -> list[DayRow]:
         """See :meth:`engine.store.Store.days`."""
         self._settle_if_possible(tenant)
-        return self._read(reading.days, tenant, agents, window, now_ns)
+        return self._read(reading.days, tenant, agents, now_ns)
 
     def paths(self, cohort: Cohort, now_ns: int, max_runs: int = MAX_RUNS) -> Paths:
         """See :meth:`engine.store.Store.paths`."""
