@@ -13,9 +13,9 @@ import pytest
 from flask import Flask, Response
 from waitress import wasyncore
 
-from dashboard.lanes import PIECE_BYTES, QUICK_WAITING, Channel, serving
+from dashboard.lanes import LONG_AT_ONCE, PIECE_BYTES, QUICK_WAITING, Channel, serving
 from dashboard.passing import BEGINNING, Passage, is_passed, passage
-from dashboard.urls import HEALTHY, READY
+from dashboard.urls import HEALTHY, IMPORT, READY
 
 THREADS = 2
 SHORT, LONG = b"x" * 1000, b"x" * (PIECE_BYTES + 1)
@@ -23,21 +23,21 @@ WAIT_S = 30.0
 
 
 @contextmanager
-def served(paths: Mapping[str, Callable[[], bytes | Response]]) -> Iterator[Callable[[str], socket.socket]]:
+def served(paths: Mapping[str, Callable[[], bytes | Response]]) -> Iterator[Callable[..., socket.socket]]:
     """A server of some paths; what asks it for one, over a connection of its own."""
     app, ending = Flask("served"), threading.Event()
     for path, answer in paths.items():
         app.add_url_rule(path, path, answer)
     listener = socket.create_server(("127.0.0.1", 0))
-    server = serving(app, THREADS, sockets=[listener])
+    server = serving(app, THREADS, sockets=[listener], max_request_body_size=101, file_bytes=1_000)
 
     def run() -> None:
         while not ending.is_set():
             wasyncore.loop(0.02, use_poll=True, map=server._map, count=1)
 
-    def ask(line: str) -> socket.socket:
+    def ask(line: str, headers: str = "") -> socket.socket:
         connection = socket.create_connection(listener.getsockname(), WAIT_S)
-        connection.sendall(f"{line} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
+        connection.sendall(f"{line} HTTP/1.1\r\nHost: here\r\n{headers}\r\n".encode())
         return connection
 
     thread = threading.Thread(target=run)
@@ -68,6 +68,35 @@ def test_a_quick_request_is_answered_while_every_other_thread_is_busy() -> None:
         for connection in waiting:
             with connection:
                 assert connection.recv(4096).endswith(b"\r\n\r\nslow")
+
+
+def test_only_where_files_are_sent_a_body_may_be_as_long_as_one() -> None:
+    with served({"/other": lambda: b"taken", IMPORT: lambda: b"taken"}) as ask:
+        for path, size, status in (
+            *[("/other", 100, 200), ("/other", 101, 413)],
+            *[(IMPORT, 1_000, 200), (IMPORT, 1_001, 413), ("/other", 101, 413)],
+        ):
+            with ask(f"GET {path}", f"Content-Length: {size}\r\n") as connection:
+                connection.sendall(b"x" * size)
+                assert f" {status} " in connection.recv(4096).decode().partition("\r\n")[0]
+
+
+def test_only_so_many_files_come_in_at_once() -> None:
+    """One that is not whole holds its place until its connection ends."""
+    with served({IMPORT: lambda: b"taken"}) as ask:
+        coming = [ask(f"GET {IMPORT}", "Content-Length: 900\r\n") for _ in range(LONG_AT_ONCE)]
+        with ask(f"GET {IMPORT}", "Content-Length: 3\r\n") as refused:
+            assert b"Too many files are sent at once" in refused.recv(4096)
+        for connection in coming[1:]:
+            connection.close()
+        with coming[0] as first:
+            first.sendall(b"x" * 900)
+            assert first.recv(4096).endswith(b"taken")
+        answered = b""
+        while not answered.endswith(b"taken"):
+            with ask(f"GET {IMPORT}", "Content-Length: 3\r\n") as again:
+                again.sendall(b"abc")
+                answered = again.recv(4096)
 
 
 def test_a_quick_request_that_is_slow_keeps_few_others_waiting() -> None:
