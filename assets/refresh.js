@@ -23,8 +23,9 @@
   /** Ask what the page shows now, at the address that stands in the address bar. */
   function ask() {
     window.clearTimeout(timer);
-    const { search } = window.location;
-    if (window.dash_component_api.getLayout("url").props.search !== search) dash.set_props("url", { search });
+    const { href, search } = window.location;
+    /* The whole address too: Dash loads the page of the one it knows where it is not the one in the bar. */
+    if (window.dash_component_api.getLayout("url").props.search !== search) dash.set_props("url", { href, search });
     else dash.set_props("poll", { n_intervals: (asked += 1) });
   }
 
