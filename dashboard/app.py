@@ -19,6 +19,7 @@ from flask import Flask
 from dashboard import (
     api,
     callbacks,
+    compression,
     exports,
     forms,
     ids,
@@ -81,9 +82,25 @@ PAGES: dict[str, PageModule] = {
 
 INDEX = """<!DOCTYPE html>
 <html lang="en">
-<head>{%metas%}<title>{%title%}</title>{%favicon%}<script src="/assets/theme.js"></script>{%css%}</head>
+<head>{%metas%}<title>{%title%}</title><link rel="icon" type="image/svg+xml" href="/assets/favicon.svg">
+<script src="/assets/theme.js"></script>{%css%}</head>
 <body>{%app_entry%}<footer hidden>{%config%}{%scripts%}{%renderer%}</footer></body>
 </html>"""
+
+
+UNUSED = ("/deps/polyfill@", "/dash_table/")
+"""Scripts of Dash that no page needs: for browsers of ten years ago (but for ``regenerator.js``), and a table."""
+
+
+class Application(Dash):
+    """Dash without the scripts that no page needs."""
+
+    def interpolate_index(self, **parts: str) -> str:
+        """The page that all pages are drawn in."""
+        scripts = parts["scripts"].splitlines()
+        wanted = [line for line in scripts if not any(name in line for name in UNUSED)]
+        page: str = super().interpolate_index(**parts | {"scripts": "\n".join(wanted)})
+        return page
 
 
 class Settings(NamedTuple):
@@ -151,10 +168,11 @@ def create_app(
         Counts what happens, and may do so for others beside.
     """
     server: Any = Flask("forkmap")
-    app = Dash(
+    app = Application(
         "forkmap",
         server=server,
         assets_folder=str(assets()),
+        assets_ignore=r"^theme\.js$",
         title="Forkmap",
         update_title="",
         index_string=INDEX,
@@ -178,6 +196,7 @@ def create_app(
     policy_forms.register(server, service)
     uploads.register(server, service)
     api.register(server, service)
+    compression.register(server)
     headers = security.harden(app)
     callbacks.guard(app)
     server.wsgi_app = Shortcut(server.wsgi_app, door, service, headers)

@@ -166,7 +166,7 @@ def test_the_menu_closes_as_menus_do(page: Page) -> None:
 def test_a_copied_link_stays_where_the_window_is_now(page: Page) -> None:
     opened(page, f"/map?agent={AGENT}&window=7d")
     expect(page.get_by_role("treegrid")).to_be_visible()
-    page.locator(".tree-row").nth(2).click()
+    page.locator("button.finding").first.click()
     expect(page).to_have_url(re.compile("node="))
     node = page.url.split("node=")[1]
     page.keyboard.press("y")
