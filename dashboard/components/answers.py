@@ -77,14 +77,14 @@ def _said(run: Run, shown: Shown) -> Any:
     """What all of them together answer."""
     if not shown.set:
         return "No policy is set: every call is allowed."
+    if not run.steps and not shown.live:
+        return "It made no call: no fuse was ever to be asked."
     if not shown.answers:
         return f"No policy is about runs of {words.quoted(run.agent)}: every call is allowed."
     if shown.live and shown.step:
         return ["If it names ", tokens.signature(shown.step), ", a check answers ", _action(shown), "."]
     if shown.live:
         return ["A check before its next call answers ", _action(shown), "."]
-    if not run.steps:
-        return "It made no call: no fuse was ever to be asked."
     return "It is over. Asked before each of its calls, by all other runs, they would have answered:"
 
 

@@ -66,7 +66,7 @@ def nothing(text: str, near: Near, caller: Caller, now_ns: int) -> Component:
     """A text that names nothing: what was searched, and what is like it."""
     lines = [*(agent(*each) for each in near.agents), *runs(near.runs, now_ns)]
     like = [html.H2("Nearest matches"), html.Ul(lines, className="found")]
-    none = html.P(["Nothing here has a name like it. ", dcc.Link("All agents", href=urls.HOME)])
+    none = [html.P("Nothing here has a name like it."), html.P(dcc.Link("All agents", href=urls.HOME))]
     whose = caller.tenant if caller.name else ""
     return html.Section(
         [
@@ -75,7 +75,7 @@ def nothing(text: str, near: Near, caller: Caller, now_ns: int) -> Component:
                 ["Nothing in this store is called ", html.Code(words.quoted(text) or "(an empty text)"), "."]
             ),
             html.P(searched_in_words(near.searched_runs, near.searched_agents, whose)),
-            *(like if lines else [none]),
+            *(like if lines else none),
         ],
         className="card state",
     )

@@ -22,8 +22,8 @@ HEADS = (("Run", ""), ("Outcome", ""), ("Began", ""), ("Steps", "number"), ("", 
 ENDED = (
     (Outcome.SUCCESS, "succeeded"),
     (Outcome.FAILURE, "failed"),
-    (Outcome.ABANDONED, "were abandoned"),
-    (Outcome.UNKNOWN, "are live"),
+    (Outcome.ABANDONED, "abandoned"),
+    (Outcome.UNKNOWN, "live"),
 )
 
 
