@@ -13,7 +13,6 @@ from engine.statistics import benjamini_hochberg, fisher_exact, proportion
 from engine.store import DayRow, Store
 
 DAYS = DEFAULT_DAYS
-"""Days of the default window."""
 CLEAR = 0.05
 """The last day is clearly another below this q-value, and perhaps below this p-value."""
 

@@ -39,7 +39,7 @@ RULES = {
     for module in (
         *(
             f"engine.{name}"
-            for name in ("statistics", "paths", "runs", "siblings", "maps", "forks", "history")
+            for name in ("statistics", "paths", "runs", "siblings", "maps", "forks", "history", "faring")
         ),
         *(f"engine.{name}" for name in ("verdicts", "calibration", "fuses", "ledger", "store")),
         *(f"engine.{name}" for name in ("builder", "builds", "shelf", "claims")),
