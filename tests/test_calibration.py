@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from engine.calibration import STEPS, Calibration, DepthSkill, agreement, calibrate, sentence
+from engine.calibration import (
+    STEPS,
+    Calibration,
+    DepthSkill,
+    Reliability,
+    agreement,
+    calibrate,
+    is_off,
+    onset,
+    sentence,
+)
 from engine.paths import half
 from engine.statistics import wilson_one
 from tests.reference import Sample
@@ -126,3 +136,25 @@ def test_skill_is_unknown_where_the_base_rate_was_never_wrong() -> None:
     assert sentence(made) == (
         "20 predictions, and the base rate alone was right every time: there was nothing to be better at."
     )
+
+
+def test_from_how_many_steps_on_the_map_knows_more_is_said_in_words() -> None:
+    def told(*skills: tuple[int, float | None, int]) -> str:
+        depths = tuple(DepthSkill(steps, many, 0.2, 0.2, each) for steps, each, many in skills)
+        return onset(Calibration(0, None, None, None, depths, ()))
+
+    assert told((1, 0.0, 50), (2, -0.1, 50), (3, 0.3, 50)) == (
+        "From 3 steps on they are better; before that, no better."
+    )
+    assert told((1, 0.1, 50), (2, 0.2, 50)) == "From the first step on they are better."
+    assert told((1, 0.1, 50), (2, 0.0, 50)) == "After 2 steps, the most that can be told, they are no better."
+    assert told((1, -0.1, 50), (2, 0.0, 50)) == "After no number of steps are they better."
+    assert told((1, 0.1, 50), (2, -0.9, 9)) == "From the first step on they are better.", "too few to tell"
+    assert told((1, None, 0)) == ""
+
+
+def test_a_bin_is_off_where_its_interval_misses_what_was_predicted() -> None:
+    held = Reliability(0.7, 0.8, 0.75, 0.8, 10, *wilson_one(8, 10))
+    missed = Reliability(0.7, 0.8, 0.75, 0.2, 10, *wilson_one(2, 10))
+    few = Reliability(0.7, 0.8, 0.75, 0.0, 9, *wilson_one(0, 9))
+    assert [is_off(each) for each in (held, missed, few)] == [False, True, False]
