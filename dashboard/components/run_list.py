@@ -8,7 +8,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import counted, evidence, tokens, words
+from dashboard.components import counted, evidence, times, tokens, words
 from dashboard.components.access import aria
 from dashboard.components.verdict import NAMES
 from dashboard.urls import Look
@@ -125,7 +125,7 @@ def _row(table: Table, place: int, look: Look, now_ns: int) -> Component:
             html.Td(_text(ticket, look._replace(filters=look.filters._replace(ticket=ticket or "")))),
             html.Td("no longer in the store", className="dim")
             if gone
-            else html.Td(words.ago(start_ns, now_ns), title=words.utc(start_ns), className="dim"),
+            else html.Td(times.ago(start_ns, now_ns), className="dim"),
         ]
     )
 

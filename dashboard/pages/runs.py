@@ -8,7 +8,7 @@ from dash import Dash, dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import choices, filters, run_list, states, stats, words
+from dashboard.components import choices, filters, run_list, states, stats, times, words
 from dashboard.components.choices import Choice
 from dashboard.service import Page, Service
 from dashboard.urls import Look
@@ -64,7 +64,7 @@ def _body(service: Service, table: Table, look: Look) -> Component:
         [
             html.H1(f"Runs of {look.agent}", title=look.agent, className="clip"),
             html.Span(words.window(look.window), className="dim"),
-            html.Span(f"as of {words.clock(behaviour.now_ns)}", className="dim"),
+            html.Span(["as of ", times.clock(behaviour.now_ns)], className="dim"),
             html.Div([choices.windows(look, urls.RUNS), _views(look)], className="switches"),
         ],
         className="page-head",
