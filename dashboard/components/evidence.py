@@ -118,7 +118,8 @@ def _against(behaviour: BehaviourMap, node: int, look: Look) -> Component:
         lines.append(Rate("Other ways", others, won, *wilson_one(won, others), href=beside))
     if node:
         lines.append(_rate(behaviour, 0, "All runs", look))
-    return rates.table(lines, behaviour.base_rate, "Success from this point", label="Runs that took")
+    caption = "Success from this point, with 95% intervals"
+    return rates.table(lines, behaviour.base_rate, caption, label="Runs that took", brief=True)
 
 
 def comparison_in_words(behaviour: BehaviourMap, node: int, fork: Fork | None) -> str:
@@ -235,7 +236,8 @@ def _options(behaviour: BehaviourMap, node: int, look: Look) -> Component:
         return html.P("No run went on from here.", className="dim")
     more = words.count(len(lines) - OPTIONS, "rarer step")
     rest = [html.P(f"and {more}, in the tree.", className="dim")] if len(lines) > OPTIONS else []
-    shown = rates.table(lines[:OPTIONS], behaviour.base_rate, "What runs did next", "Next step", brief=True)
+    caption = "What runs did next, with 95% intervals"
+    shown = rates.table(lines[:OPTIONS], behaviour.base_rate, caption, "Next step", brief=True)
     return html.Div([shown, *rest])
 
 

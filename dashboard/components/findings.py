@@ -75,7 +75,7 @@ def _fork(fork: Fork, chosen: bool) -> Component:
     )
 
 
-def _current(chosen: bool) -> dict[str, str]:
+def _current(chosen: bool) -> dict[str, Any]:
     return aria(current="true") if chosen else {}
 
 

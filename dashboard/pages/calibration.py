@@ -72,6 +72,8 @@ def _verdict(calibration: Calibration) -> Component:
         text, look = "Nothing to tell yet" if not calibration.predicted else "Nothing to be better at", ""
     elif skill > 0:
         text, look = f"Better than assuming the average, by {words.percent(skill)}", " verdict-on-track"
+        if any(is_off(each) for each in calibration.reliability):
+            text, look = f"{text}, but not all of its percentages come true", ""
     else:
         text, look = "No better than assuming the average", " verdict-likely-failure"
     said = " ".join(part for part in (sentence(calibration), onset(calibration)) if part)
