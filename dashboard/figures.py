@@ -1,12 +1,14 @@
-"""Engine values as Plotly figures, one for each theme; pure."""
+"""Engine values as Plotly figures, one for each theme; pure.
+
+A figure is written down as the JSON that the browser draws: making it of Plotly's own objects, which check
+every property, took four fifths of a page's time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
-
-import plotly.graph_objects as go
+from typing import Any, TypeAlias
 
 from dashboard.theme import Theme, palette, template, tone
 from engine.calibration import Reliability, is_off
@@ -15,9 +17,11 @@ from engine.verdicts import Odds
 CLOSE = 6.0
 """Points of predicted success between which no text fits."""
 THEMES: tuple[Theme, ...] = ("light", "dark")
+Figure: TypeAlias = dict[str, Any]
+"""Data and layout, as Plotly's JSON has them."""
 
 
-def themed(draw: Any, *values: Any) -> dict[str, Any]:
+def themed(draw: Callable[..., Figure], *values: Any) -> dict[str, Figure]:
     """A figure for each theme: the browser shows the one that fits.
 
     Parameters
@@ -25,39 +29,37 @@ def themed(draw: Any, *values: Any) -> dict[str, Any]:
     draw : callable
         ``(theme, *values) -> Figure``.
     """
-    return {theme: draw(theme, *values).to_plotly_json() for theme in THEMES}
+    return {theme: draw(theme, *values) for theme in THEMES}
 
 
-def odds(theme: Theme, depths: Sequence[Odds], base: float | None, fell_most: int | None) -> go.Figure:
+def odds(theme: Theme, depths: Sequence[Odds], base: float | None, fell_most: int | None) -> Figure:
     """Success rate and interval of the runs that came as far, at each depth of a path."""
     known = [(place, each) for place, each in enumerate(depths, 1) if each.rate is not None]
     colours = palette(theme)
     shades = [colours.marks[tone(each.low, each.high, base, each.support) + 3] for _, each in known]
     rate = [100 * (each.rate or 0.0) for _, each in known]
-    figure = go.Figure(
-        go.Scatter(
-            x=[place for place, _ in known],
-            y=rate,
-            mode="lines+markers",
-            line={"color": colours.dim, "width": 1},
-            marker={"color": shades, "size": 9},
-            error_y=_whiskers(
-                rate, [100 * each.low for _, each in known], [100 * each.high for _, each in known]
-            ),
-            text=[f"{each.token}: {each.successes} of {each.support}" for _, each in known],
-            hovertemplate="%{text}<br>%{y:.1f}%<extra></extra>",
-        )
-    )
-    _frame(figure, theme, "step of the path", "success, %")
-    figure.update_xaxes(range=[0.5, max(len(depths), 1) + 0.5], dtick=1 if len(depths) <= 20 else 5)
-    if base is not None:
-        figure.add_hline(100 * base, line={"color": colours.ink, "dash": "dash", "width": 1})
-    if fell_most is not None:
-        figure.add_vline(fell_most, line={"color": colours.marks[0], "dash": "dot", "width": 1.5})
-    return figure
+    line = {
+        "type": "scatter",
+        "x": [place for place, _ in known],
+        "y": rate,
+        "mode": "lines+markers",
+        "line": {"color": colours.dim, "width": 1},
+        "marker": {"color": shades, "size": 9},
+        "error_y": _whiskers(
+            rate, [100 * each.low for _, each in known], [100 * each.high for _, each in known]
+        ),
+        "text": [f"{each.token}: {each.successes} of {each.support}" for _, each in known],
+        "hovertemplate": "%{text}<br>%{y:.1f}%<extra></extra>",
+    }
+    along = {"range": [0.5, max(len(depths), 1) + 0.5], "dtick": 1 if len(depths) <= 20 else 5}
+    dashed = {"color": colours.ink, "dash": "dash", "width": 1}
+    dotted = {"color": colours.marks[0], "dash": "dot", "width": 1.5}
+    shapes = [] if base is None else [_across(100 * base, dashed)]
+    shapes += [] if fell_most is None else [_upright(fell_most, dotted)]
+    return _figure([line], theme, ("step of the path", along), "success, %", shapes)
 
 
-def reliability(theme: Theme, bins: Sequence[Reliability]) -> go.Figure:
+def reliability(theme: Theme, bins: Sequence[Reliability]) -> Figure:
     """Observed against predicted success, with the line on which they are equal.
 
     Beside each point stands its number of predictions; one whose interval misses what was predicted
@@ -67,24 +69,29 @@ def reliability(theme: Theme, bins: Sequence[Reliability]) -> go.Figure:
     colours = palette(theme)
     observed = [100 * (each.observed or 0.0) for each in filled]
     low, high = [100 * each.wilson_low for each in filled], [100 * each.wilson_high for each in filled]
-    equal = go.Scatter(
-        x=[0, 100], y=[0, 100], mode="lines", line={"color": colours.dim, "dash": "dash"}, hoverinfo="skip"
-    )
-    points = go.Scatter(
-        x=[100 * (each.predicted_mean or 0.0) for each in filled],
-        y=observed,
-        mode="markers+text",
-        marker={"color": [colours.marks[1 if is_off(each) else 5] for each in filled], "size": 9},
-        error_y=_whiskers(observed, low, high) | {"color": colours.dim},
-        text=[f" {each.support:,} " for each in filled],
-        textposition=_beside([100 * (each.predicted_mean or 0.0) for each in filled]),
-        textfont={"size": 11, "color": colours.dim},
-        hovertemplate="%{text} predictions<br>predicted %{x:.1f}%, observed %{y:.1f}%<extra></extra>",
-    )
-    figure = go.Figure([equal, points])
-    _frame(figure, theme, "predicted success, %", "observed success, %")
-    figure.update_xaxes(range=[0, 100])
-    return figure
+    predicted = [100 * (each.predicted_mean or 0.0) for each in filled]
+    equal = {
+        "type": "scatter",
+        "x": [0, 100],
+        "y": [0, 100],
+        "mode": "lines",
+        "line": {"color": colours.dim, "dash": "dash"},
+        "hoverinfo": "skip",
+    }
+    points = {
+        "type": "scatter",
+        "x": predicted,
+        "y": observed,
+        "mode": "markers+text",
+        "marker": {"color": [colours.marks[1 if is_off(each) else 5] for each in filled], "size": 9},
+        "error_y": _whiskers(observed, low, high) | {"color": colours.dim},
+        "text": [f" {each.support:,} " for each in filled],
+        "textposition": _beside(predicted),
+        "textfont": {"size": 11, "color": colours.dim},
+        "hovertemplate": "%{text} predictions<br>predicted %{x:.1f}%, observed %{y:.1f}%<extra></extra>",
+    }
+    along = {"range": [0, 100]}
+    return _figure([equal, points], theme, ("predicted success, %", along), "observed success, %")
 
 
 def _beside(x: Sequence[float]) -> list[str]:
@@ -108,7 +115,30 @@ def _whiskers(middle: Sequence[float], low: Sequence[float], high: Sequence[floa
     }
 
 
-def _frame(figure: go.Figure, theme: Theme, x: str, y: str) -> None:
-    figure.update_layout(template=template(theme), height=300)
-    figure.update_xaxes(title=x)
-    figure.update_yaxes(title=y, range=[-2, 102])
+def _figure(
+    data: Sequence[dict[str, Any]],
+    theme: Theme,
+    x: tuple[str, dict[str, Any]],
+    y: str,
+    shapes: Sequence[dict[str, Any]] = (),
+) -> Figure:
+    """Data in its frame: titles of the axes, what more the horizontal one is told, and lines across."""
+    title, along = x
+    layout = {
+        "template": template(theme),
+        "height": 300,
+        "xaxis": {"title": {"text": title}, **along},
+        "yaxis": {"title": {"text": y}, "range": [-2, 102]},
+        "shapes": list(shapes),
+    }
+    return {"data": list(data), "layout": layout}
+
+
+def _across(y: float, line: dict[str, Any]) -> dict[str, Any]:
+    """A line over the whole width."""
+    return {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": "y", "y0": y, "y1": y, "line": line}
+
+
+def _upright(x: float, line: dict[str, Any]) -> dict[str, Any]:
+    """A line over the whole height."""
+    return {"type": "line", "xref": "x", "x0": x, "x1": x, "yref": "y domain", "y0": 0, "y1": 1, "line": line}

@@ -7,10 +7,9 @@ base rate, or there are too few runs to speak: grey.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
 MIN_TONE_SUPPORT = 10
@@ -112,19 +111,18 @@ def tones(low: ArrayLike, high: ArrayLike, base: float | None, support: ArrayLik
     return toned
 
 
-def template(theme: Theme) -> go.layout.Template:
-    """The look of every chart in a theme."""
+def template(theme: Theme) -> dict[str, Any]:
+    """The look of every chart in a theme, as Plotly's template."""
     colours = palette(theme)
     axis = {"gridcolor": colours.line, "linecolor": colours.line, "zeroline": False}
-    return go.layout.Template(
-        layout={
-            "paper_bgcolor": colours.panel,
-            "plot_bgcolor": colours.panel,
-            "font": {"color": colours.ink, "family": "Inter, system-ui, sans-serif", "size": 12},
-            "colorway": [colours.marks[5], colours.marks[1], colours.marks[3]],
-            "margin": {"l": 48, "r": 12, "t": 8, "b": 40},
-            "showlegend": False,
-            "xaxis": axis,
-            "yaxis": axis,
-        }
-    )
+    layout = {
+        "paper_bgcolor": colours.panel,
+        "plot_bgcolor": colours.panel,
+        "font": {"color": colours.ink, "family": "Inter, system-ui, sans-serif", "size": 12},
+        "colorway": [colours.marks[5], colours.marks[1], colours.marks[3]],
+        "margin": {"l": 48, "r": 12, "t": 8, "b": 40},
+        "showlegend": False,
+        "xaxis": axis,
+        "yaxis": axis,
+    }
+    return {"layout": layout}

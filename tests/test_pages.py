@@ -287,7 +287,7 @@ def test_an_unknown_run_says_what_was_searched_and_what_is_near(service: Service
         "Searched by run id, trace id (with dashes or without), ticket and agent name: "
         "61 runs of 1 agent, all there are."
     ) in text(page.body)
-    assert "live live-1 support-agent · 1 minute ago" in text(page.body)
+    assert "live live-1 support-agent  ·  1 minute ago" in text(page.body)
     assert links(page.body) == ["/run?run=live-1"]
 
 
@@ -445,7 +445,7 @@ def test_a_ticket_of_several_runs_lists_them(service: Service) -> None:
     page = settled(service, "/found?q=t-19")
     assert "2 runs named “t-19”" in text(page.body)
     assert links(page.body) == ["/compare?ticket=t-19", "/run?run=good-19", "/run?run=bad-19"]
-    assert "failure bad-19 support-agent · ticket t-19 · 2 days ago" in text(page.body)
+    assert "failure bad-19 support-agent · ticket t-19  ·  2 days ago" in text(page.body)
 
 
 @pytest.mark.parametrize(

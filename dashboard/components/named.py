@@ -8,7 +8,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import evidence, words
+from dashboard.components import evidence, times, words
 from dashboard.urls import Look
 from engine.keys import Caller
 from engine.queries import Found, Named, Near
@@ -25,12 +25,12 @@ def _run(named: Named, now_ns: int) -> Component:
     facts = [words.quoted(run.agent)]
     facts += [f"version {words.quoted(run.version)}"] if run.version else []
     facts += [f"ticket {words.quoted(run.ticket)}"] if run.ticket else []
-    text = " · ".join([*facts, words.ago(run.start_ns, now_ns)])
+    text = " · ".join(facts)
     return html.Li(
         [
             evidence.state(run, now_ns),
             evidence.run_link(run.run_id, Look(window=named.window)),
-            html.Span(text, className="dim clip", title=f"{text}: {words.utc(run.start_ns)}"),
+            html.Span([text, " · ", times.ago(run.start_ns, now_ns)], className="dim clip", title=text),
         ]
     )
 

@@ -8,7 +8,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import choices, evidence, words
+from dashboard.components import choices, evidence, times, words
 from dashboard.components.access import data
 from dashboard.urls import Look
 from engine.listing import Filters
@@ -41,7 +41,7 @@ def _facts(run: Run, look: Look, now_ns: int) -> list[Any]:
         facts.append(_link("version", run.version, urls.runs_url(its, Filters(version=run.version))))
     if run.ticket:
         facts.append(_link("ticket", run.ticket, urls.compare_url(ticket=run.ticket)))
-    began = html.Span(f"began {words.ago(run.start_ns, now_ns)}", title=words.utc(run.start_ns))
+    began = html.Span(["began ", times.ago(run.start_ns, now_ns)])
     return [*facts, began, f"over {words.duration(max(0, run.last_ns - run.start_ns))}"]
 
 

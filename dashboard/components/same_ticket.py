@@ -8,7 +8,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import evidence, words
+from dashboard.components import evidence, times, words
 from dashboard.components.access import data
 from dashboard.urls import Look
 from engine.runs import Outcome, Run
@@ -71,7 +71,7 @@ def _row(run: Run, other: RunRow, look: Look, now_ns: int) -> Component:
         [
             html.Th([evidence.run_link(other.run_id, look), *whose], scope="row"),
             html.Td(evidence.outcome(other.outcome)),
-            html.Td(words.ago(other.start_ns, now_ns), title=words.utc(other.start_ns), className="dim"),
+            html.Td(times.ago(other.start_ns, now_ns), className="dim"),
             html.Td(f"{other.steps:,}", className="number"),
             html.Td(compare),
         ],
