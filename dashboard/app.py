@@ -89,7 +89,7 @@ INDEX = """<!DOCTYPE html>
 
 
 UNUSED = ("/deps/polyfill@", "/dash_table/")
-"""Scripts of Dash that no page needs: for browsers of ten years ago (but for ``regenerator.js``), and a table."""
+"""Scripts of Dash that no page needs: one for old browsers (see ``assets/regenerator.js``), and a table."""
 
 
 class Application(Dash):
