@@ -19,6 +19,7 @@ from schemathesis.schemas import BaseSchema
 
 from dashboard import api
 from dashboard.api import openapi
+from dashboard.api.asking import Windowed
 from dashboard.api.operations import NoQuery
 from engine.declaring import BY_API, signed
 from engine.keys import Role, mint
@@ -44,6 +45,10 @@ UNSAID = {
     "create_erasure": "no run ended before 1970 or after 2262",
     "put_policies": "no two policies have one name, and 30.0 is no count",
     "put_policy": "the name of a policy is a name, and 30.0 is no count",
+} | {
+    each.name: "no window ends before it begins"
+    for each in api.OPERATIONS
+    if issubclass(each.query, Windowed)
 }
 """Why these refuse what their schemas allow."""
 
