@@ -215,7 +215,11 @@ class MemoryStore:
 
     def names(self, tenant: str, text: str, limit: int) -> Names:
         runs = self._runs.values()
-        every = ({run.agent for run in runs}, {run.ticket or "" for run in runs}, {run.run_id for run in runs})
+        every = (
+            {run.agent for run in runs},
+            {run.ticket or "" for run in runs},
+            {run.run_id for run in runs},
+        )
         wanted = text.strip().lower()
         held = ([name for name in sorted(names) if wanted and wanted in name.lower()] for names in every)
         return Names(*(tuple(names[:limit]) for names in held))

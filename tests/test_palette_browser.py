@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 import pytest
@@ -153,7 +153,11 @@ def test_rows_are_dense_where_that_is_wanted(page: Page) -> None:
 
 def test_the_menu_closes_as_menus_do(page: Page) -> None:
     menu = opened(page, "/").locator(".view")
-    for leave in (lambda: page.keyboard.press("Escape"), lambda: page.locator("h1").click()):
+    ways: tuple[Callable[[], None], ...] = (
+        lambda: page.keyboard.press("Escape"),
+        lambda: page.locator("h1").click(),
+    )
+    for leave in ways:
         menu.locator("summary").click()
         expect(menu).to_have_attribute("open", "")
         leave()

@@ -57,7 +57,12 @@ def _search() -> Component:
 def _tools() -> Component:
     """Buttons that ``assets/shell.js`` answers."""
     zone = html.Button("UTC", type="button", title="Times in UTC, or in local time", **data(does="times"))
-    choices = (("Theme", "theme"), ("Rows", "density"), ("Copy link to this moment", "link"), ("Print", "print"))
+    choices = (
+        ("Theme", "theme"),
+        ("Rows", "density"),
+        ("Copy link to this moment", "link"),
+        ("Print", "print"),
+    )
     menu = [html.Button(text, type="button", **data(does=does)) for text, does in choices]
     view = html.Details([html.Summary("View"), html.Div(menu)], className="view")
     keys = html.Button("?", type="button", title="Keys", **data(does="keys"), **aria(label="Keys"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from engine.paths import identifier
 from engine.store import Names
@@ -46,12 +46,14 @@ def names(db: sqlite3.Connection, tenant: str, text: str, limit: int) -> Names:
     return Names(agents, *(tuple(_called(db, column, asked))[:limit] for column in ("ticket", "run_id")))
 
 
-def _called(db: sqlite3.Connection, column: str, asked: dict[str, object]) -> dict[str, None]:
+def _called(db: sqlite3.Connection, column: str, asked: Mapping[str, str | int | None]) -> dict[str, None]:
     """Names of one column: those that begin with the text, and where these are few those that hold it."""
     found = dict.fromkeys(_each(db, _BEGINNING, column, asked))
     few = len(found) != asked["limit"]
     return found | dict.fromkeys(_each(db, _HOLDING, column, asked)) if few else found
 
 
-def _each(db: sqlite3.Connection, query: str, column: str, asked: dict[str, object]) -> Iterator[str]:
+def _each(
+    db: sqlite3.Connection, query: str, column: str, asked: Mapping[str, str | int | None]
+) -> Iterator[str]:
     return (name for (name,) in db.execute(query.format(name=column), asked))
