@@ -55,7 +55,7 @@ def candidates(text: str) -> tuple[str, ...]:
     ('2', 'run-9', 'traces')
     """
     whole = text.strip()
-    names = map(bare, _readings(whole[:READ]))
+    names = (bare(found).strip() for found in _readings(whole[:READ]))
     known = dict.fromkeys(name for name in (whole, *names) if name)
     return tuple(islice(known, TRIED))
 

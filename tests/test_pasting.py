@@ -6,7 +6,7 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dashboard import urls
@@ -99,6 +99,7 @@ def test_any_name_comes_out_of_any_wrapping(name: str, wrapping: str, around: st
 
 
 @given(st.text() | st.text(alphabet="/?&=:%[]#\"'{} runid-", max_size=60))
+@example("0\x1f[")
 def test_no_text_is_too_odd_and_the_stripped_text_comes_first(text: str) -> None:
     found = candidates(text)
     assert len(found) == len(set(found)) <= TRIED
