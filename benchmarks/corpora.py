@@ -54,25 +54,15 @@ def make_large(path: Path) -> None:
 
 
 def _run(number: int, names: Sequence[str], ended: Outcome) -> Run:
-    """A run that began in the last 25 days."""
+    """A run that began in the last 25 days, a step a second."""
     run_id, start_ns = f"run-{number:05}", NOW_NS - (number + 1) * 360 * SECOND_NS
+    begins = [start_ns + at * SECOND_NS for at in range(len(names))]
     steps = tuple(
-        Step(name, start_ns + at * SECOND_NS, start_ns + at * SECOND_NS + 9, run_id, f"{number:08x}{at:08x}")
-        for at, name in enumerate(names)
+        Step(name, begin, begin + 9, run_id, f"{begin:016x}", False, 0, 0)
+        for name, begin in zip(names, begins, strict=True)
     )
-    last_ns = start_ns + len(names) * SECOND_NS
-    return Run(
-        run_id,
-        LARGE,
-        None,
-        f"ticket-{number % 900}",
-        start_ns,
-        last_ns,
-        ended,
-        Source.DECLARED,
-        steps,
-        (run_id,),
-    )
+    about = (None, f"ticket-{number % 900}", start_ns, begins[-1] + 9)
+    return Run(run_id, LARGE, *about, ended, Source.DECLARED, steps, (run_id,))
 
 
 def make_published(path: Path) -> None:

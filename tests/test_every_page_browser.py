@@ -16,6 +16,7 @@ from tests.browser import served
 from tests.screens import DEMO, EVERY
 
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 PHONE = {"/", "/run"}
 """Pages that are read on a phone."""
 
@@ -74,9 +75,13 @@ def is_clean(page: Page) -> list[tuple[str, str]]:
 
 
 def beyond(page: Page, width: int) -> int:
-    """Pixels that the page is wider than its window."""
+    """Pixels that the page is wider than its window, once its charts have followed."""
     page.set_viewport_size({"width": width, "height": 900})
-    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+    for _ in range(40):
+        if (wider := int(page.evaluate(WIDER))) == 0:
+            break
+        page.wait_for_timeout(100)
+    return wider
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
