@@ -8,14 +8,17 @@
 
   /* The tree, the overview and the lists select the same node. */
   function pick(inTree, inOverview) {
-    const context = dash.callback_context;
-    const from = context.triggered_id;
+    const from = dash.callback_context.triggered_id;
     if (from === "tree") return [dash.no_update, inTree];
-    if (from === "icicle") return [inOverview, dash.no_update];
-    if (!from || !context.triggered[0].value) return [dash.no_update, dash.no_update];
-    showPanel();
-    return [from.node, from.node];
+    return from === "icicle" ? [inOverview, dash.no_update] : [dash.no_update, dash.no_update];
   }
+
+  document.addEventListener("click", (event) => {
+    const picked = event.target.closest("[data-pick]")?.dataset.pick;
+    if (!picked) return;
+    showPanel();
+    dash.set_props("tree", { selected: picked });
+  });
 
   /* What was picked in a list is told in the panel: bring it into view where it is not. */
   function showPanel() {
@@ -29,7 +32,7 @@
   /* Of the lists' lines the one whose node is selected is the current one. */
   function markFinding(key) {
     for (const line of document.querySelectorAll(".finding")) {
-      if (JSON.parse(line.id).node === key) line.setAttribute("aria-current", "true");
+      if (line.dataset.pick === key) line.setAttribute("aria-current", "true");
       else line.removeAttribute("aria-current");
     }
   }

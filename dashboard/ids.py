@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 URL: Final = "url"
 PAGE: Final = "page"
@@ -28,12 +28,3 @@ NODE_PANEL: Final = "node-panel"
 
 FIGURES: Final = "figures"
 GRAPH: Final = "graph"
-
-
-def pick(place: Any, node: Any) -> dict[str, Any]:
-    """Id of a button that selects a node, by its key; ``place`` tells equal buttons apart.
-
-    >>> pick("fork", "00000000000000ff")
-    {'type': 'pick', 'place': 'fork', 'node': '00000000000000ff'}
-    """
-    return {"type": "pick", "place": place, "node": node}

@@ -61,7 +61,7 @@ def settled(service: Service, url: str) -> Page:
 def text(node: Any) -> str:
     """Everything a component says, in order."""
     if isinstance(node, Component):
-        return text(getattr(node, "children", None))
+        return text(getattr(node, "children", None) or getattr(node, "tree", None))
     if isinstance(node, (list, tuple)):
         return " ".join(part for part in map(text, node) if part)
     return "" if node is None else str(node)

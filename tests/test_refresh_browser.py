@@ -150,14 +150,3 @@ def test_another_page_is_drawn_as_a_whole_and_asks_no_more(page: Page, growing: 
     asked = growing.asked
     page.wait_for_timeout(4 * 1000 * REFRESH_S)
     assert growing.asked == asked
-
-
-def test_a_page_of_many_elements_does_not_ask_them_all_for_each_of_them(page: Page, growing: Growing) -> None:
-    page.locator("main a").last.click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("No such page")
-    page.evaluate("() => void (window.told = 0, window.dash_stores[0].subscribe(() => (window.told += 1)))")
-    page.go_back()
-    expect(page.locator(".asked")).to_be_visible()
-    assert page.locator("main *").count() > 3 * ROWS
-    page.wait_for_timeout(500)
-    assert page.evaluate("window.told") < 2 * ROWS

@@ -8,9 +8,8 @@ from typing import Any
 from dash import html
 from dash.development.base_component import Component
 
-from dashboard import ids
 from dashboard.components import tokens, words
-from dashboard.components.access import aria
+from dashboard.components.access import aria, data
 from dashboard.components.evidence import weight
 from engine.forks import Fork, Hotspot, explain, explain_hotspot, summary
 from engine.maps import BehaviourMap
@@ -67,16 +66,16 @@ def _fork(fork: Fork, chosen: bool) -> Component:
             html.Span(rates, className="dim"),
             html.Span([chance, lost], className="dim"),
         ],
-        id=ids.pick("fork", fork.key),
         type="button",
         className="finding fork",
         title=explain(fork),
-        **_current(chosen),
+        **_pick(fork.key, chosen),
     )
 
 
-def _current(chosen: bool) -> dict[str, Any]:
-    return aria(current="true") if chosen else {}
+def _pick(key: str, chosen: bool) -> dict[str, Any]:
+    """A press selects the node of this key (``assets/pages.js``)."""
+    return data(pick=key) | (aria(current="true") if chosen else {})
 
 
 def _hotspot(spot: Hotspot, chosen: bool) -> Component:
@@ -84,11 +83,10 @@ def _hotspot(spot: Hotspot, chosen: bool) -> Component:
     bits = html.Span(f"{spot.entropy_bits:.2f} bits", className="bits")
     return html.Button(
         [html.Span(_where(spot.path)), html.Span([html.Span(went_on), bits], className="dim")],
-        id=ids.pick("hotspot", spot.key),
         type="button",
         className="finding hotspot",
         title=explain_hotspot(spot),
-        **_current(chosen),
+        **_pick(spot.key, chosen),
     )
 
 

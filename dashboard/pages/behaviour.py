@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 from dash.development.base_component import Component
 
 from dashboard import ids, urls
 from dashboard.components import choices, evidence, findings, headline, states, stats, words
 from dashboard.components.elsewhere import elsewhere
+from dashboard.components.markup import lean
 from dashboard.components.treegrid import Icicle, TreeGrid
 from dashboard.service import Page, Service
 from dashboard.urls import Look
@@ -185,7 +186,7 @@ def show_node(service: Service, key: str | None, search: str | None) -> Any:
     node = answer.value.find(key)
     if node is None:
         return states.notice("The map was built anew and this step is no longer in it: load the page again.")
-    return panel(answer.value, node, look)
+    return lean(panel(answer.value, node, look))
 
 
 def register(app: Dash, service: Service) -> None:
@@ -202,7 +203,6 @@ def register(app: Dash, service: Service) -> None:
         Output(ids.ICICLE, "selected"),
         Input(ids.TREE, "selected"),
         Input(ids.ICICLE, "selected"),
-        Input(ids.pick(ALL, ALL), "n_clicks"),
         prevent_initial_call=True,
     )
     app.clientside_callback(

@@ -1,0 +1,95 @@
+"""What of a page only stands there is drawn by one component, and not by one for each of its elements.
+
+Dash keeps every component in its store and asks each about every change; a table of fifty runs is a
+thousand of them. Elements that no callback speaks of are text and links: one ``Markup`` draws them all
+(``assets/markup.js``), and where they change React changes as much of them as differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from itertools import groupby
+from typing import Any
+
+from dash.development.base_component import Component
+
+from dashboard import ids
+from dashboard.components.scripted import Scripted
+
+HTML, LINK = "dash_html_components", "Link"
+_SPOKEN_OF = frozenset(value for name, value in vars(ids).items() if name.isupper())
+
+
+class Markup(Scripted):
+    """Elements that only stand there.
+
+    Parameters
+    ----------
+    tree : component or list
+        Elements of ``dash.html``, links and text.
+    """
+
+    _type = "Markup"
+    _props = ("tree",)
+
+    def __init__(self, tree: Any) -> None:
+        super().__init__()
+        self.tree = tree  # Dash lets nobody hand over components but as children, which it would keep.
+
+
+def lean(part: Any) -> Any:
+    """The same page with a component for whatever only stands there, and those that callbacks speak of.
+
+    >>> from dash import dcc, html
+    >>> lean(html.P([html.B("a"), "b"]))
+    Markup(tree=P([B('a'), 'b']))
+    >>> lean(html.Div([html.B("a"), "b", dcc.Input(id="next-step")]))
+    Div([Markup(tree=[B('a'), 'b']), Input(id='next-step')])
+    """
+    still, made = _leaned(part)
+    return _drawn(made) if still else made
+
+
+def _leaned(part: Any) -> tuple[bool, Any]:
+    """Whether a part only stands there, and what it becomes if it does not."""
+    if isinstance(part, (list, tuple)):
+        return _each(part)
+    if not isinstance(part, Component):
+        return True, part
+    still, inside = _leaned(getattr(part, "children", None))
+    if still and _is_plain(part):
+        return True, part
+    made = copy(part)
+    if inside is not None:
+        made.children = _drawn(inside) if still else inside
+    return False, made
+
+
+def _each(parts: Sequence[Any]) -> tuple[bool, Any]:
+    leaned = [_leaned(part) for part in parts]
+    if all(still for still, _ in leaned):
+        return True, parts
+    groups = (
+        (still, [part for _, part in group]) for still, group in groupby(leaned, key=lambda each: each[0])
+    )
+    return False, [part for still, group in groups for part in (_together(group) if still else group)]
+
+
+def _together(parts: list[Any]) -> Iterable[Any]:
+    """Neighbours that only stand there, as one."""
+    drawn = _drawn(parts)
+    return drawn if isinstance(drawn, list) else [drawn]
+
+
+def _drawn(part: Any) -> Any:
+    """The component that draws a part; text needs none."""
+    holds = any(isinstance(each, Component) for each in (part if isinstance(part, (list, tuple)) else [part]))
+    return Markup(part) if holds else part
+
+
+def _is_plain(part: Component) -> bool:
+    """Whether an element is one that no callback speaks of."""
+    known = getattr(part, "id", None)
+    kind = part._namespace == HTML or part._type == LINK
+    return kind and not isinstance(known, dict) and known not in _SPOKEN_OF
