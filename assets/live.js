@@ -97,7 +97,7 @@
         below(link(line.map, line.agent), ticket && link(ticket.href, ticket.text, "live-ticket"))
       ),
       h("td", null, line.last && h(Step, { parts: line.last }), below(line.steps)),
-      h("td", { className: "number", title: `Last activity ${line.when}` }, line.idle),
+      h("td", { className: "number" }, h("time", { dateTime: line.when.replace(" UTC", "Z").replace(" ", "T"), "data-form": "ago" }, line.idle)),
       h(
         "td",
         null,

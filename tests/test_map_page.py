@@ -56,8 +56,8 @@ def test_the_same_symbol_is_the_same_cohort_whenever_it_is_asked() -> None:
 def test_what_other_windows_hold_is_told_where_one_is_empty() -> None:
     page = settled(service_of(AGED), f"{MAP}&to=2020-01-01")
     assert (
-        "No run of support-agent completed in this window (before 2020-01-01). Its latest run began "
-        "2027-01-15 07:00:00 UTC, 1 hour ago. The store has of it: "
+        "No run of support-agent completed in this window (before 2020-01-01). Its latest run began  "
+        "2027-01-15 07:00:00 UTC , 1 hour ago. The store has of it: "
         "24 hours 1 completed run, of which 100.0% succeeded (20.7–100.0%) "
         "7 days 2 completed runs, of which 50.0% succeeded (9.5–90.5%) "
         "30 days 2 completed runs, of which 50.0% succeeded (9.5–90.5%) "

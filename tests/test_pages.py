@@ -205,7 +205,7 @@ def test_a_run_shows_its_verdict_its_odds_and_its_steps(service: Service) -> Non
         "Likely failure 3 of 24 other runs on this path succeeded (12.5%, 95% interval 4.3–31.0%)",
         "The odds fell most at step 2, search_orders×3-5: from 55.0% to 12.5%.",
         "2 tool search_orders ×3-5 fell most here 24",
-        "5 steps; the first began 2027-01-15 07:59:00 UTC",
+        "5 steps; the first began  2027-01-15 07:59:00 UTC",
         "5 spans as sent",
     ):
         assert part in said

@@ -8,7 +8,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import rates, words
+from dashboard.components import rates, times, words
 from dashboard.components.access import data
 from dashboard.components.rates import Rate
 from dashboard.components.sparkline import sparkline
@@ -125,7 +125,7 @@ def _line(row: Row, now_ns: int) -> Component:
         (every, "by-day"),
         (_count(counts.completed, look, "completed"), "number"),
         (_count(counts.unknown, look, "live"), "number"),
-        (html.Span(words.ago(counts.last_ns, now_ns), title=words.utc(counts.last_ns)), "when"),
+        (times.ago(counts.last_ns, now_ns), "when"),
     ]
     heads = [text for text, _ in HEADS[1:]]
     return html.Tr(

@@ -8,7 +8,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import words
+from dashboard.components import times, words
 from dashboard.components.choices import PRESETS
 from dashboard.urls import Look
 from engine.runs import Window
@@ -35,7 +35,8 @@ def elsewhere(
     if not lines:
         return [html.P("No run of it is in the store any more.")]
     begun_ns = held[-1][1].last_ns
-    last = f"Its latest run began {words.utc(begun_ns)}, {words.ago(begun_ns, now_ns)}. The store has of it:"
+    ago = words.ago(begun_ns, now_ns)
+    last = ["Its latest run began ", times.moment(begun_ns), f", {ago}. The store has of it:"]
     return [html.P(last), html.Ul(lines, className="held")]
 
 

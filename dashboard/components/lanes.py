@@ -10,7 +10,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import cells, evidence, words
+from dashboard.components import cells, evidence, times, words
 from dashboard.components.access import aria, data
 from dashboard.components.stretches import behind, stretches
 from dashboard.urls import Look
@@ -85,8 +85,7 @@ def _head(name: str, run: Run, length: int, pair: Pair, now_ns: int) -> Componen
     link = dcc.Link(run.run_id, href=href, className="run-id clip", title=run.run_id)
     facts = [run.agent] if pair.run_a.agent != pair.run_b.agent else []
     facts += [words.count(length, unit(pair.diff)), *([f"version {run.version}"] if run.version else [])]
-    facts += [words.ago(run.start_ns, now_ns)]
-    about = html.Span(" · ".join(facts), className="dim small", title=words.utc(run.start_ns))
+    about = html.Span([" · ".join([*facts, ""]), times.ago(run.start_ns, now_ns)], className="dim small")
     tag = html.Span(name, className="lane-tag")
     parts = [tag, html.Div([link, about], className="lane-run"), evidence.state(run, now_ns)]
     return html.Div(parts, className="lane")

@@ -9,7 +9,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import evidence, words
+from dashboard.components import evidence, times, words
 from dashboard.components.access import aria
 from dashboard.urls import Look
 from engine.declaring import is_by_hand
@@ -117,7 +117,7 @@ def _told(
 
 
 def _row(run_id: str, said: Declaration, counts: bool, look: Look, now_ns: int, may_say: bool) -> Component:
-    when = html.Span(words.ago(said.time_ns, now_ns), title=words.utc(said.time_ns), className="dim")
+    when = html.Span(times.ago(said.time_ns, now_ns), className="dim")
     parts: list[Any] = [
         evidence.outcome(said.outcome),
         html.Span(words.quoted(said.by or speaker("")), className="clip", title=said.by),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from dash import html
 from dash.development.base_component import Component
 
-from dashboard.components import decided, tokens, words
+from dashboard.components import decided, times, tokens, words
 from engine.conventions import failure
 from engine.decisions.beside import Beside
 from engine.ingest.conversation import TIMES
@@ -60,7 +60,10 @@ def steps(run: Run, beside: Beside | None = None, sent: Sequence[Span] = ()) -> 
     table = html.Table(
         [
             html.Caption(
-                f"{words.count(len(run.steps), 'step')}; the first began {words.utc(run.steps[0].start_ns)}"
+                [
+                    f"{words.count(len(run.steps), 'step')}; the first began ",
+                    times.moment(run.steps[0].start_ns),
+                ]
             ),
             html.Thead(html.Tr([html.Th(text, scope="col", className=name) for text, name in HEADS])),
             html.Tbody(
@@ -93,7 +96,7 @@ def _step(place: int, step: Step, zero_ns: int) -> Component:
         [
             html.Td(str(place), className="number dim"),
             html.Th([tokens.signature(step.signature), *error], scope="row"),
-            html.Td(began, className="number", title=words.utc(step.start_ns)),
+            html.Td(times.pointed(step.start_ns, began), className="number"),
             html.Td(took, className="number"),
             html.Td(_tokens(step), className="number dim"),
         ],

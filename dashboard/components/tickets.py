@@ -9,7 +9,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import evidence, words
+from dashboard.components import evidence, times
 from dashboard.urls import Look
 from engine.runs import Outcome, Window
 from engine.store import RunRow, TicketRow
@@ -55,7 +55,7 @@ def _ticket(row: TicketRow, now_ns: int) -> Component:
             html.Th(link, scope="row"),
             html.Td(html.Span(agents, className="clip", title=agents)),
             *(html.Td(f"{count:,}" if count else "–", className="number") for count in counts),
-            html.Td(words.ago(row.last_ns, now_ns), title=words.utc(row.last_ns), className="dim"),
+            html.Td(times.ago(row.last_ns, now_ns), className="dim"),
         ]
     )
 
@@ -96,7 +96,7 @@ def _run(row: RunRow, shown: Shown, look: Look, now_ns: int) -> Component:
             html.Td(
                 html.Span(row.version or "–", className="clip", title=row.version or ""), className="dim"
             ),
-            html.Td(words.ago(row.start_ns, now_ns), title=words.utc(row.start_ns), className="dim"),
+            html.Td(times.ago(row.start_ns, now_ns), className="dim"),
             html.Td(f"{row.steps:,}", className="number"),
             html.Td("recorded" if row.run_id in shown.decided else "by steps only", className="dim"),
             html.Td(shown.verdicts[row.run_id], className="dim"),

@@ -34,7 +34,16 @@ def ago(time_ns: int, now_ns: int) -> Component:
     >>> shown.children, shown.title, shown.dateTime
     ('2 hours ago', '1970-01-01 00:00:00 UTC', '1970-01-01T00:00:00Z')
     """
-    return _time(time_ns, words.ago(time_ns, now_ns), "ago")
+    return pointed(time_ns, words.ago(time_ns, now_ns))
+
+
+def pointed(time_ns: int, text: str) -> Component:
+    """A text about a moment; pointing at it shows the moment.
+
+    >>> pointed(86400000000000, "+2 s").title
+    '1970-01-02 00:00:00 UTC'
+    """
+    return _time(time_ns, text, "ago")
 
 
 def _time(time_ns: int, text: str, form: str) -> Component:
