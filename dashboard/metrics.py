@@ -81,7 +81,7 @@ METRICS = {
     "guard_evicted": Metric("counter", "runs let go to make room for more recent ones"),
     "guard_too_long": Metric("counter", "runs not followed, as they have too many spans"),
     "guard_lag_seconds": Metric("gauge", "how long ago the guard last saw the store", workers="livemax"),
-    "erasures": Metric("counter", "erasures that were completed"),
+    "erasures": Metric("counter", "erasures that servers completed; `forkmap erase` ends its own"),
 }
 """Everything that is counted, by the name the engine's meter is told."""
 

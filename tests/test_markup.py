@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from dash import dcc, html
 
@@ -39,7 +41,7 @@ def test_neighbours_of_a_field_are_one_each_and_text_stays_text() -> None:
 
 
 @pytest.mark.parametrize("name", [ids.NODE_PANEL, {"type": "any", "place": 1}])
-def test_what_a_callback_speaks_of_stays_itself(name: object) -> None:
+def test_what_a_callback_speaks_of_stays_itself(name: str | dict[Any, Any]) -> None:
     made = lean(html.Div(html.P("a"), id=name))
     assert (type(made).__name__, made.id, type(made.children).__name__) == ("Div", name, "Markup")
 

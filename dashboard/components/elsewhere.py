@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from dash import dcc, html
 from dash.development.base_component import Component
@@ -36,7 +37,7 @@ def elsewhere(
         return [html.P("No run of it is in the store any more.")]
     begun_ns = held[-1][1].last_ns
     ago = words.ago(begun_ns, now_ns)
-    last = ["Its latest run began ", times.moment(begun_ns), f", {ago}. The store has of it:"]
+    last: list[Any] = ["Its latest run began ", times.moment(begun_ns), f", {ago}. The store has of it:"]
     return [html.P(last), html.Ul(lines, className="held")]
 
 
