@@ -47,7 +47,7 @@ def test_wheel_serves_the_demo_with_its_assets(installed: Path, tmp_path: Path) 
             address = served.stdout.readline().split()[3]
             page = fetch(address)
             assets = re.findall(r'"/(assets/[^"]+)"', page)
-            assert {Path(asset.partition("?")[0]).suffix for asset in assets} == {".css", ".js"}
+            assert {Path(asset.partition("?")[0]).suffix for asset in assets} == {".css", ".js", ".svg"}
             assert all(fetch(address + asset) for asset in assets)
         finally:
             served.terminate()
