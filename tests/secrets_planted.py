@@ -8,7 +8,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9" + ".eyJwbGFudGVkIjoidHJ1ZSJ9" + ".c2lnbmF0dXJlLXBsY
 PRIVATE_KEY = "MIIEpAIBAAKCAQEAplantedKEYplanted"
 PASSWORD = "tulip-planted-99"
 EMAIL = "someone.planted@mail.example"
-UNIX = "/home/planted-user/work/notes.txt"
+UNIX = "/home/planted-user/srv/notes.txt"
 WINDOWS = "C:\\Users\\Planted User\\Desktop\\plan.docx"
 TERM, WRITTEN = "Plántéd & Söhne", "PLA\u0301NTE\u0301D & SO\u0308HNE"
 """A customer's name as it is listed, and as it is written: in capitals, with accents of their own."""
