@@ -22,9 +22,11 @@
   const idOf = (part) => JSON.stringify(part.props.id ?? null);
   const isLike = (one, other) => one.type === other.type && one.namespace === other.namespace && idOf(one) === idOf(other);
 
-  /** The changes that make one component into another, or null where it has to be made anew. */
+  /** The changes that make one component into another, or null where it has to be made anew: it may also be that
+      a callback has put something else there meanwhile. */
   function changes(old, now, path) {
-    if (!isLike(old, now)) return null;
+    const there = window.dash_component_api.getLayout(path);
+    if (!isLike(old, now) || !there || !isLike(there, now)) return null;
     const found = [];
     const props = {};
     for (const key of new Set([...Object.keys(old.props), ...Object.keys(now.props)])) {

@@ -13,7 +13,7 @@ from pathlib import Path
 from socket import socket
 from typing import Any, NamedTuple, Protocol
 
-from dash import ClientsideFunction, Dash, Input, Output, State, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 from flask import Flask
 
 from dashboard import (
@@ -278,11 +278,15 @@ def find_page(service: Service, path: str, look: urls.Look) -> Page:
     try:
         return PAGES[path].layout(service, look)
     except ForkmapError as error:
-        return Page("Not now", states.message("This could not be shown", str(error)))
+        return Page("Not now", states.message("This could not be shown", str(error), _way_out()))
     except Exception:  # noqa: BLE001 - a page never ends in a traceback
         _log.exception("showing %s failed", path)
         said = "This is a fault of Forkmap, not of your data; its log tells more."
-        return Page("Not now", states.message("This could not be shown", said))
+        return Page("Not now", states.message("This could not be shown", said, _way_out()))
+
+
+def _way_out() -> dcc.Link:
+    return dcc.Link("All agents", href=urls.HOME)
 
 
 def serve(
