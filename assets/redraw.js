@@ -199,8 +199,9 @@
   let shown = null;
 
   /** The page's children: all of them for another page; for the same one what differs is set, and no more. */
-  function draw(now) {
-    if (!now) return dash.no_update;
+  function draw(text) {
+    if (!text) return dash.no_update;
+    const now = JSON.parse(text);
     const before = shown;
     shown = now;
     forkmap.link = now.link;

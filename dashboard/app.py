@@ -40,7 +40,7 @@ from dashboard.auth.visits import NO_PROXY, Proxy
 from dashboard.cache_place import MEMORY
 from dashboard.caching import open_cache
 from dashboard.components import charts, states, words
-from dashboard.components.markup import lean
+from dashboard.components.markup import lean, written
 from dashboard.components.shell import POLL_MS, footer, navigation, shell
 from dashboard.metrics import Metrics
 from dashboard.pages import behaviour, calibration, compare, found, fuses, home, live, rules, run, runs
@@ -260,7 +260,7 @@ def show(
     if fresh == stamp:
         return (*[no_update] * 5, _again_ms(page))
     link = urls.as_of(path, search, service.now_ns())
-    body = {"at": urls.without_node(path, search), "link": link, "body": lean(page.body)}
+    body = written({"at": urls.without_node(path, search), "link": link, "body": lean(page.body)})
     place = navigation(path, look, page.agent)
     clock_text = footer(service.now_ns(), service.frozen, service.caller())
     return body, place, clock_text, f"{words.quoted(page.title)} · Forkmap", fresh, _again_ms(page)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import numpy as np
 import pytest
 from dash import dcc, html
 
 from dashboard import ids
-from dashboard.components.markup import lean
+from dashboard.components.access import aria, data
+from dashboard.components.markup import lean, written
 
 TABLE = html.Table([html.Tr([html.Td("a"), html.Td(dcc.Link("b", href="/"))])])
 
@@ -60,3 +63,13 @@ def test_the_page_itself_is_left_as_it_was() -> None:
 @pytest.mark.parametrize("nothing", [None, "text", [], ["a", "b"], 3])
 def test_text_needs_no_component(nothing: object) -> None:
     assert lean(nothing) == nothing
+
+
+def test_a_page_is_written_as_dash_would_write_it() -> None:
+    page = html.Div(
+        [TABLE, dcc.Input(id=ids.NEXT, value="<b>é"), html.Td(np.int64(3), colSpan=2, **data(key="a"))],
+        title=None,
+        style={"width": np.float64(0.5)},
+        **aria(label="all"),
+    )
+    assert json.loads(written({"body": page})) == json.loads(json.dumps({"body": shape(page)}, default=float))

@@ -245,8 +245,9 @@ class Server:
         while True:
             answer = self.clients[tenant].post("/_dash-update-component", json=asked)
             assert answer.status_code == 200
-            if json.loads(answer.text)["response"]["refresh"]["data"] != POLL_MS:
-                return answer.text
+            told = json.loads(answer.text)["response"]
+            if told["refresh"]["data"] != POLL_MS:
+                return f"{told['body']['data']}{answer.text}"
             assert time.monotonic() < deadline
             time.sleep(0.02)
 
