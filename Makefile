@@ -36,7 +36,7 @@ format: $(VENV)/develop.stamp
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/develop.stamp $(PEERS)/peers.stamp $(SERVERS)/servers.stamp
+bench: $(VENV)/develop.stamp $(VENV)/browser.stamp $(PEERS)/peers.stamp $(SERVERS)/servers.stamp
 	$(BIN)/python -m benchmarks.map_build --peers $(PEERS)/bin/python
 	$(BIN)/python -m benchmarks.ingest
 	$(BIN)/python -m benchmarks.http_ingest --peers $(SERVERS)/bin
@@ -54,6 +54,7 @@ bench: $(VENV)/develop.stamp $(PEERS)/peers.stamp $(SERVERS)/servers.stamp
 	$(BIN)/python -m benchmarks.audit
 	$(BIN)/python -m benchmarks.diff
 	$(BIN)/python -m benchmarks.redaction
+	$(BIN)/python -m benchmarks.browser
 
 wheel: $(VENV)/develop.stamp
 	$(BIN)/python -m build --wheel .

@@ -67,7 +67,7 @@ def test_text_needs_no_component(nothing: object) -> None:
 
 def test_a_page_is_written_as_dash_would_write_it() -> None:
     page = html.Div(
-        [TABLE, dcc.Input(id=ids.NEXT, value="<b>é"), html.Td(np.int64(3), colSpan=2, **data(key="a"))],
+        [TABLE, dcc.Input(id=ids.NEXT, value="<b>é"), html.Td("3", colSpan=2, **data(key="a"))],
         title=None,
         style={"width": np.float64(0.5)},
         **aria(label="all"),
