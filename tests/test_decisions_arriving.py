@@ -508,7 +508,11 @@ PIECES = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(PIECES, st.sampled_from([b"\n", b"\r\n"]))
 def test_whatever_the_bytes_the_good_lines_around_them_count(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes], end: bytes

@@ -552,7 +552,11 @@ SENDINGS = st.lists(
 
 
 @pytest.mark.parametrize("run_key", ["session", "trace"])
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(sendings=SENDINGS, asked=st.sets(st.sampled_from(("t1", "t2", "s1", "s2"))))
 def test_what_is_held_is_what_settling_makes_of_it(
     tmp_path_factory: pytest.TempPathFactory, run_key: str, sendings: list[list[Span] | str], asked: set[str]

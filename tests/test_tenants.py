@@ -73,7 +73,7 @@ def plant(store: Store, tenant: str) -> None:
     store.append(tenant, spans_of(tenant, "run-2"))
     store.append(tenant, spans_of(tenant, f"run-{mark}"))
     store.append(tenant, spans_of(tenant, f"run-of-{mark}", agent=f"agent-{mark}"))
-    store.append(tenant, spans_of(tenant, f"run-live-{mark}", start_ns=NOW))
+    store.append(tenant, spans_of(tenant, f"run-live-{mark}", start_ns=time.time_ns()))
     store.declare(tenant, [Declaration("run-1", Outcome.SUCCESS, NOW, f"{mark}-person")])
     store.declare(tenant, [Declaration("run-later", Outcome.SUCCESS, NOW, f"{mark}-person")])
     store.set_rules(tenant, "desk", [Rule(f"tool:{mark}-tool", Outcome.FAILURE)])
