@@ -79,6 +79,7 @@ def paths_from_columns(
         half=np.frombuffer(bytes(map(half, run_ids)), np.uint8),
         run_ids=tuple(run_ids),
         tickets=(None,) * runs,
+        versions=(None,) * runs,
     )
 
 

@@ -77,7 +77,7 @@ class BehaviourMap:
         Entropy of the tokens taken next.
     key : uint64, shape (nodes,)
         Hash of the token path: the same in every build and process.
-    run_ids, tickets : tuple, length completed runs
+    run_ids, tickets, versions : tuple, length completed runs
         The members.
     member_node, member_outcome : shape (completed runs,)
         The node each member's path ends at (its last kept ancestor if that was dropped, see
@@ -118,6 +118,7 @@ class BehaviourMap:
     key: NDArray[np.uint64]
     run_ids: tuple[str, ...]
     tickets: tuple[str | None, ...]
+    versions: tuple[str | None, ...]
     member_node: Nodes
     member_outcome: NDArray[np.uint8]
     member_kept: Flags
@@ -242,6 +243,7 @@ def build(cohort: Cohort, paths: Paths, now_ns: int, max_nodes: int = MAX_NODES)
         key=key[order],
         run_ids=_chosen(paths.run_ids, completed),
         tickets=_chosen(paths.tickets, completed),
+        versions=_chosen(paths.versions, completed),
         member_node=place[kept_ancestor(tree.parent, kept, tree.end_node)],
         member_outcome=paths.outcome[completed],
         member_kept=kept[tree.end_node],

@@ -163,8 +163,8 @@ class Paths:
         :class:`engine.runs.Source` of the outcome.
     half : uint8, shape (runs,)
         Calibration half of the run, :func:`engine.paths.half`.
-    run_ids, tickets : tuple, length runs
-        Run id; ticket or None.
+    run_ids, tickets, versions : tuple, length runs
+        Run id; ticket or None; version of the agent or None.
     bounded : bool
         True if more completed runs exist than were read.
     live_bounded : bool
@@ -180,6 +180,7 @@ class Paths:
     half: NDArray[np.uint8]
     run_ids: tuple[str, ...]
     tickets: tuple[str | None, ...]
+    versions: tuple[str | None, ...]
     bounded: bool = False
     live_bounded: bool = False
 

@@ -173,6 +173,11 @@ class MemoryStore:
             raise UnknownAgentError(f"No run of agent {cohort.agent!r} is in this store.")
         return _paths(self._inside(cohort.agent, cohort.window, now_ns), cohort, now_ns)
 
+    def histories(self, cohort: Cohort, now_ns: int, max_runs: int = 20_000) -> Iterator[Run]:
+        if not self._inside(cohort.agent, Window(0), now_ns):
+            raise UnknownAgentError(f"No run of agent {cohort.agent!r} is in this store.")
+        return iter(self._inside(cohort.agent, cohort.window, now_ns))
+
     def run(self, tenant: str, run_id: str) -> Run:
         if run_id not in self._runs:
             raise UnknownRunError(f"No run {run_id!r} is in this store.")
@@ -440,6 +445,7 @@ def _paths(runs: list[Run], cohort: Cohort, now_ns: int) -> Paths:
         half=np.array([half(run.run_id) for run in runs], np.uint8),
         run_ids=tuple(run.run_id for run in runs),
         tickets=tuple(run.ticket for run in runs),
+        versions=tuple(run.version for run in runs),
     )
 
 

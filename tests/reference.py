@@ -29,6 +29,7 @@ class Sample(NamedTuple):
     signatures: tuple[str, ...]
     outcome: str | None
     ticket: str | None = None
+    version: str | None = None
 
     @property
     def success(self) -> bool:

@@ -44,7 +44,11 @@ def cohorts(draw: st.DrawFn, max_shapes: int = 5) -> list[Sample]:
     runs = [(shape, ending) for shape in shapes for ending in (*OUTCOMES, None) for _ in range(draw(times))]
     draw(st.randoms(use_true_random=False)).shuffle(runs)
     tickets = draw(st.lists(st.sampled_from((None, "t1", "t2")), min_size=1, max_size=5))
-    return [Sample(f"run-{n}", *run, tickets[n % len(tickets)]) for n, run in enumerate(runs)]
+    versions = draw(st.lists(st.sampled_from((None, "1", "2")), min_size=1, max_size=3))
+    return [
+        Sample(f"run-{n}", *run, tickets[n % len(tickets)], versions[n % len(versions)])
+        for n, run in enumerate(runs)
+    ]
 
 
 small_counts = st.integers(0, 60)
@@ -73,6 +77,7 @@ def paths_of(samples: Iterable[Sample]) -> Paths:
         half=np.array([half(sample.run_id) for sample in runs], np.uint8),
         run_ids=tuple(sample.run_id for sample in runs),
         tickets=tuple(sample.ticket for sample in runs),
+        versions=tuple(sample.version for sample in runs),
     )
 
 
@@ -82,7 +87,7 @@ def run_of(sample: Sample, agent: str = "support-agent") -> Run:
     return Run(
         run_id=sample.run_id,
         agent=agent,
-        version=None,
+        version=sample.version,
         ticket=sample.ticket,
         start_ns=0,
         last_ns=len(steps) * 10**9,

@@ -35,6 +35,7 @@ def paths_of(*rows: Row) -> Paths:
         half=np.array([half(run_id) for run_id in ids], np.uint8),
         run_ids=ids,
         tickets=(None,) * len(runs),
+        versions=(None,) * len(runs),
     )
 
 

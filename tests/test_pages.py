@@ -462,8 +462,8 @@ def built_map_url(client: FlaskClient, window: str = "") -> str:
     asked = callback_of("/map", f"?agent={AGENT}&{window}")
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
-        body = client.post("/_dash-update-component", json=asked).json["response"]["body"]["data"]
-        if (source := re.search(r'"src":("[^"]+")', body)) is not None:
+        told = json.loads(client.post("/_dash-update-component", json=asked).text)["response"]
+        if (source := re.search(r'"src":("[^"]+")', told["body"]["data"])) is not None:
             address: str = json.loads(source[1])
             return address
         time.sleep(0.01)

@@ -344,15 +344,17 @@ def test_a_declaration_of_a_run_without_spans_makes_no_run(store: Store) -> None
 
 def test_a_cohort_is_columns_newest_first(store: Store) -> None:
     store.append("default", run_of("t", "a", "a", at=LONG_AGO, more={"forkmap.ticket": "T-1"}))
-    store.append("default", run_of("u", "b", "a", at=LONG_AGO + 1000))
+    more = {"gen_ai.agent.version": "2"}
+    store.append("default", run_of("u", "b", "a", at=LONG_AGO + 1000, more=more))
     store.append("default", run_of("z", "c", agent="other"))
     store.declare("default", [Declaration("u", Outcome.ABANDONED, NOW)])
 
     paths = store.paths(Cohort("default", "bot", ALL_TIME), NOW)
 
-    assert (paths.run_ids, paths.tickets, paths.signatures) == (
+    assert (paths.run_ids, paths.tickets, paths.versions, paths.signatures) == (
         ("u", "t"),
         (None, "T-1"),
+        ("2", None),
         ("tool:a", "tool:b"),
     )
     columns = (paths.code, paths.count, paths.offset, paths.outcome, paths.source, paths.half)
@@ -395,6 +397,8 @@ def test_the_bound_keeps_the_latest_runs_and_says_so(store: Store) -> None:
 
     def read(max_runs: int) -> tuple[tuple[str, ...], list[list[str]], bool, bool]:
         paths = store.paths(Cohort("default", "bot", ALL_TIME), NOW, max_runs)
+        whole = store.histories(Cohort("default", "bot", ALL_TIME), NOW, max_runs)
+        assert [run.run_id for run in whole] == [*paths.run_ids]
         folds = [path_text(paths.folds(number)) for number in range(len(paths.run_ids))]
         return paths.run_ids, folds, paths.bounded, paths.live_bounded
 
@@ -429,6 +433,8 @@ def test_an_agent_nobody_knows_is_an_error_and_an_empty_window_is_not(store: Sto
     assert store.paths(Cohort("default", "bot", Window(1, 2)), NOW).run_ids == ()
     with pytest.raises(UnknownAgentError, match="'nobody'"):
         store.paths(Cohort("default", "nobody"), NOW)
+    with pytest.raises(UnknownAgentError, match="'nobody'"):
+        next(store.histories(Cohort("default", "nobody"), NOW))
 
 
 # Reading anew

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.errors import StoreError
-from engine.runs import READ_AS_IS, Outcome, Source
+from engine.runs import ALL_TIME, READ_AS_IS, Cohort, Outcome, Source
 from engine.store import migrating
 from engine.store.schema import VERSION
 from engine.store.sqlite import open_store
@@ -75,6 +75,18 @@ def test_outcomes_told_by_the_id_of_a_trace_count_however_it_was_spelt(old: Path
     store = open_store(old)
     assert store.run("default", trace).source is Source.DECLARED
     assert len(store.declarations("default", trace)) == 2
+    store.close()
+
+
+def test_versions_come_to_stand_beside_paths(old: Path) -> None:
+    with sqlite3.connect(old) as db:
+        db.execute("UPDATE runs SET version = '2 \"b\"' WHERE run_id = 't1' AND tenant = 1")
+        db.execute("UPDATE meta SET value = ?", (READ_AS_IS.fingerprint(),))
+    db.close()
+    store = open_store(old)
+    agent = store.run("default", "t1").agent
+    paths = store.paths(Cohort("default", agent, ALL_TIME), 10_000)
+    assert dict(zip(paths.run_ids, paths.versions, strict=True)) == {"t1": '2 "b"', "t2": None}
     store.close()
 
 

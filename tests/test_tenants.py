@@ -107,6 +107,7 @@ READS: dict[str, Ask] = {
     "agents": lambda store, tenant: store.agents(tenant, ALL_TIME, NOW),
     "days": lambda store, tenant: store.days(tenant, [f"agent-{planted(each)}" for each in KEY_IDS], NOW),
     "paths": lambda store, tenant: store.paths(Cohort(tenant, "desk", ALL_TIME), NOW),
+    "histories": lambda store, tenant: [*store.histories(Cohort(tenant, "desk", ALL_TIME), NOW)],
     "run": lambda store, tenant: store.run(tenant, "run-1"),
     "spans": lambda store, tenant: store.spans(tenant, "run-1"),
     "runs": lambda store, tenant: store.runs(Cohort(tenant, "desk", ALL_TIME), NOW),

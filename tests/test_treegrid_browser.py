@@ -728,6 +728,7 @@ def paths(runs: list[list[str]], outcomes: list[int]) -> Paths:
         half=np.array([half(each) for each in ids], np.uint8),
         run_ids=ids,
         tickets=(None,) * len(runs),
+        versions=(None,) * len(runs),
     )
 
 

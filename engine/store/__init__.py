@@ -384,6 +384,12 @@ class Store(Protocol):
             If the agent has no run at all in the tenant; an empty window is no error.
         """
 
+    def histories(self, cohort: Cohort, now_ns: int, max_runs: int = MAX_RUNS) -> Iterator[Run]:
+        """The runs of :meth:`paths`, in its order, with all their steps whatever the view.
+
+        Nothing that comes in while they are read changes what is read; raises UnknownAgentError.
+        """
+
     def run(self, tenant: str, run_id: str) -> Run:
         """One run, with its outcome as it stands once over.
 

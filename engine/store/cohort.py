@@ -15,7 +15,7 @@ from engine.runs import Cohort, Outcome
 from engine.store.keys import cohort_numbers
 from engine.store.schema import VIEWS
 from engine.store.scope import IS_LIVE, scope
-from engine.store.words import unpack_names, unpack_paths, without_last
+from engine.store.words import NAMED, unpack_names, unpack_paths, without_last
 
 _COMPLETED = f"""
 SELECT names, path FROM paths
@@ -50,7 +50,7 @@ def read_paths(db: sqlite3.Connection, cohort: Cohort, now_ns: int, max_runs: in
 
 
 class Joined(NamedTuple):
-    """Run id and ticket of many rows in turn, and their joined paths."""
+    """Run id, ticket and version of many rows in turn, and their joined paths."""
 
     names: tuple[Any, ...]
     paths: bytes
@@ -63,20 +63,20 @@ def _joined(db: sqlite3.Connection, query: str, asked: dict[str, int]) -> Joined
 
 def _columns(db: sqlite3.Connection, tenant: int, completed: Joined, live: Joined, max_runs: int) -> Paths:
     """Columns of at most ``max_runs`` completed and live runs each, of which one more was read."""
-    bounds = len(completed.names) > 2 * max_runs, len(live.names) > 2 * max_runs
+    bounds = len(completed.names) > NAMED * max_runs, len(live.names) > NAMED * max_runs
     completed, live = _latest(completed, max_runs), _latest(live, max_runs)
     packed = unpack_paths(completed.paths + live.paths)
-    packed.outcome[len(completed.names) // 2 :] = Outcome.UNKNOWN
+    packed.outcome[len(completed.names) // NAMED :] = Outcome.UNKNOWN
     signatures, code = _vocabulary(db, tenant, packed.number)
     names = completed.names + live.names
-    return Paths(signatures, code, *packed[1:], names[::2], names[1::2], *bounds)
+    return Paths(signatures, code, *packed[1:], names[::NAMED], names[1::NAMED], names[2::NAMED], *bounds)
 
 
 def _latest(found: Joined, max_runs: int) -> Joined:
     """Without the one more that was read to see whether there is one."""
-    if len(found.names) <= 2 * max_runs:
+    if len(found.names) <= NAMED * max_runs:
         return found
-    return Joined(found.names[:-2], without_last(found.paths))
+    return Joined(found.names[:-NAMED], without_last(found.paths))
 
 
 def _vocabulary(

@@ -196,10 +196,11 @@ def run(db: sqlite3.Connection, tenant: str, run_id: str) -> Run:
     ).fetchone()
     if row is None:
         raise UnknownRunError(f"No run {run_id!r} is in the store.")
-    return _run(row)
+    return run_of(row)
 
 
-def _run(row: tuple[Any, ...]) -> Run:
+def run_of(row: tuple[Any, ...]) -> Run:
+    """A run, of what is selected for it."""
     name, agent, version, ticket, start_ns, last_ns, outcome, source, said_by, inferred, blob = row
     ended, how = (Outcome(outcome), Source(source)), (said_by, Outcome(inferred))
     return Run(name, agent, version, ticket, start_ns, last_ns, *ended, *unpack_steps(blob), *how)
@@ -213,7 +214,7 @@ def live_runs(db: sqlite3.Connection, tenant: str, now_ns: int, limit: int, agen
         "limit": limit,
         **scope(ALL_TIME, now_ns),
     }
-    return [_run(row) for row in db.execute(_IN_FLIGHT, asked)]
+    return [run_of(row) for row in db.execute(_IN_FLIGHT, asked)]
 
 
 def undeclared(db: sqlite3.Connection, tenant: str, agent: str, limit: int) -> Iterator[Run]:
@@ -224,7 +225,7 @@ def undeclared(db: sqlite3.Connection, tenant: str, agent: str, limit: int) -> I
         " FROM runs WHERE agent = ? AND source <> 0 ORDER BY start_ns DESC, no DESC LIMIT ?",
         (plain(agent), found and found[1], limit),
     )
-    return map(_run, rows)
+    return map(run_of, rows)
 
 
 def declarations(

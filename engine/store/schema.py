@@ -25,7 +25,7 @@ from __future__ import annotations
 
 APPLICATION_ID = 0x464F524B
 """``FORK``, at byte 68 of the file."""
-VERSION = 5
+VERSION = 6
 """Schema version, at byte 60 of the file."""
 
 TABLE_NAMES = (
@@ -127,10 +127,15 @@ STEPS_FORWARD = (
         "UPDATE tenants SET tidied = value FROM meta WHERE key = 'tidied'",
         "DELETE FROM meta WHERE key IN ('erasures', 'tidied')",
     ),
+    (
+        "UPDATE paths SET names = names || ',' || coalesce(json_quote(runs.version), 'null')"
+        " FROM runs WHERE runs.no = paths.run",
+    ),
 )
 """Statements that make version 2 of version 1, and so on.
 
-3 keeps outcomes under one form of a trace id, 5 counts erasures tenant by tenant.
+3 keeps outcomes under one form of a trace id, 5 counts erasures tenant by tenant, 6 has
+versions beside paths.
 """
 
 TABLES = f"""

@@ -67,6 +67,7 @@ from engine.store import (
 )
 from engine.store.cohort import read_paths
 from engine.store.fitting import bounded
+from engine.store.histories import histories
 from engine.store.keys import given_tenant, tenant_names, tenant_number, unsettled_tenants
 from engine.store.turns import Turns, begin
 
@@ -224,6 +225,12 @@ class SQLiteStore:
         """See :meth:`engine.store.Store.paths`."""
         self._settle_if_possible(cohort.tenant)
         return self._read(read_paths, cohort, now_ns, max_runs)
+
+    def histories(self, cohort: Cohort, now_ns: int, max_runs: int = MAX_RUNS) -> Iterator[Run]:
+        """See :meth:`engine.store.Store.histories`."""
+        self._settle_if_possible(cohort.tenant)
+        with self._transaction(_snapshot) as db:
+            yield from histories(db, cohort, now_ns, max_runs)
 
     def run(self, tenant: str, run_id: str) -> Run:
         """See :meth:`engine.store.Store.run`."""

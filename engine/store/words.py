@@ -16,6 +16,8 @@ from engine.runs import Run
 MAX_SIGNATURES = 2**24 - 2
 """Largest signature number a word holds."""
 _END = 0xFFFFFF00
+NAMED = 3
+"""Names that a run has: its id, its ticket and its version."""
 _NAMES = msgspec.json.Decoder(tuple[str | None, ...])
 
 
@@ -81,14 +83,14 @@ def without_last(blob: bytes) -> bytes:
 
 
 def pack_names(run: Run) -> str:
-    """Run id and ticket as the inside of a JSON list, to be joined by commas."""
-    return msgspec.json.encode((run.run_id, run.ticket)).decode()[1:-1]
+    """Run id, ticket and version as the inside of a JSON list, to be joined by commas."""
+    return msgspec.json.encode((run.run_id, run.ticket, run.version)).decode()[1:-1]
 
 
 def unpack_names(joined: str) -> tuple[Any, ...]:
-    """Run id and ticket of each row in turn.
+    """Run id, ticket and version of each row in turn.
 
-    >>> unpack_names('"a",null,"b","t"')
-    ('a', None, 'b', 't')
+    >>> unpack_names('"a",null,"2","b","t",null')
+    ('a', None, '2', 'b', 't', None)
     """
     return _NAMES.decode(f"[{joined}]")
