@@ -75,12 +75,16 @@ ALL_TIME = Window(0, None)
 
 
 class Cohort(NamedTuple):
-    """Runs of one agent in one tenant inside a window, seen in one view."""
+    """Runs of one agent in one tenant inside a window, seen in one view.
+
+    A sequence expression may narrow it (``where``) to the runs that match, whatever the view; "" does not.
+    """
 
     tenant: str
     agent: str
     window: Window = Window()
     view: View = "all"
+    where: str = ""
 
 
 class Declaration(msgspec.Struct, frozen=True):
