@@ -1,4 +1,4 @@
-"""Fatal forks and hotspots: where runs die, and where they scatter."""
+"""Fatal forks, golden forks and hotspots: where runs die, where they are saved, and where they scatter."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _SMALLEST_P = 1e-300
 
 
 class Fork(NamedTuple):
-    """A branch whose runs end significantly worse than its siblings'.
+    """A branch whose runs end significantly worse than its siblings', or significantly better.
 
-    ``failure`` is a run that took the branch and did not succeed, ``success`` one that took
-    another way from the same point and did; of the same ticket where there are such.
+    ``failure`` is a run that did not succeed, ``success`` one that did. One of them took the branch
+    (of a fatal fork the failure, of a golden one the success), the other another way from the same
+    point; of the same ticket where there are such.
     """
 
     node: int
@@ -40,6 +41,11 @@ class Fork(NamedTuple):
     failure: str | None
     success: str | None
 
+    @property
+    def runs_gained(self) -> float:
+        """Runs that succeeded beyond what the siblings' rate makes of them: negative at a fatal fork."""
+        return -self.runs_lost
+
 
 class Hotspot(NamedTuple):
     """A node after which runs scatter: what they took next, with its support."""
@@ -58,8 +64,14 @@ def forks(behaviour: BehaviourMap) -> tuple[Fork, ...]:
     return tuple(sorted(found, key=lambda fork: (-fork.runs_lost, fork.p, fork.node)))
 
 
+def golden_forks(behaviour: BehaviourMap) -> tuple[Fork, ...]:
+    """Golden forks of a map, by the runs they gained (descending), then p."""
+    found = [fork_at(behaviour, node) for node in np.flatnonzero(behaviour.golden).tolist()]
+    return tuple(sorted(found, key=lambda fork: (-fork.runs_gained, fork.p, fork.node)))
+
+
 def fork_at(behaviour: BehaviourMap, node: int) -> Fork:
-    """The fatal fork at a node that is flagged as one."""
+    """The fatal or golden fork at a node that is flagged as one."""
     support, successes = int(behaviour.support[node]), int(behaviour.successes[node])
     others = int(behaviour.sibling_support[node])
     others_won = int(behaviour.sibling_successes[node])
@@ -85,13 +97,15 @@ def fork_at(behaviour: BehaviourMap, node: int) -> Fork:
 
 
 def _examples(behaviour: BehaviourMap, node: int) -> tuple[str | None, str | None]:
-    """A run through the node that did not succeed, and a success that went another way."""
+    """A run that did not succeed and one that did: one took the branch, the other another way."""
     parent = int(behaviour.parent[node])
     won = behaviour.member_outcome == Outcome.SUCCESS
     through = _inside(behaviour, node)
     elsewhere = _inside(behaviour, parent) & ~through & (behaviour.member_node != parent)
-    failed = np.flatnonzero(through & ~won).tolist()
-    succeeded = np.flatnonzero(elsewhere & won & ~_marked(behaviour, parent)).tolist()
+    elsewhere &= ~_marked(behaviour, parent)
+    lost_at, won_at = (elsewhere, through) if behaviour.golden[node] else (through, elsewhere)
+    failed = np.flatnonzero(lost_at & ~won).tolist()
+    succeeded = np.flatnonzero(won_at & won).tolist()
     by_ticket = {behaviour.tickets[member]: member for member in reversed(succeeded)}
     for member in failed:
         ticket = behaviour.tickets[member]
@@ -172,7 +186,7 @@ def forks_along(behaviour: BehaviourMap, path: Sequence[Token], open_last: bool)
 
 
 def explain(fork: Fork) -> str:
-    """A fatal fork in one sentence: counts, then rate and interval, then the comparison."""
+    """A fatal or golden fork in one sentence: counts, then rate and interval, then the comparison."""
     return (
         f"{fork.successes} of {fork.support} runs that took {fork.path[-1]} here succeeded "
         f"({fork.rate:.1%}, 95% interval {fork.low * 100:.1f}–{fork.high * 100:.1f}%), against "

@@ -24,7 +24,7 @@ MAX_NODES = 50_000
 
 _FRAME_COLUMNS = (
     *("parent", "depth", "support", "successes", "abandoned", "ended", "went_on", "live", "low", "high"),
-    *("sibling_support", "sibling_successes", "p", "q", "fork", "entropy_bits", "hotspot", "cut"),
+    *("sibling_support", "sibling_successes", "p", "q", "fork", "golden", "entropy_bits", "hotspot", "cut"),
 )
 
 
@@ -71,8 +71,8 @@ class BehaviourMap:
     p, q : float64, shape (nodes,)
         Fisher's exact test against the siblings and its Benjamini-Hochberg q-value; NaN where
         the support rule is not met.
-    fork, hotspot, cut : bool, shape (nodes,)
-        Fatal fork; hotspot; lost children to the bound.
+    fork, golden, hotspot, cut : bool, shape (nodes,)
+        Fatal fork; golden fork; hotspot; lost children to the bound.
     entropy_bits : float64, shape (nodes,)
         Entropy of the tokens taken next.
     key : uint64, shape (nodes,)
@@ -112,6 +112,7 @@ class BehaviourMap:
     p: Floats
     q: Floats
     fork: Flags
+    golden: Flags
     entropy_bits: Floats
     hotspot: Flags
     cut: Flags
@@ -237,6 +238,7 @@ def build(cohort: Cohort, paths: Paths, now_ns: int, max_nodes: int = MAX_NODES)
         p=comparison.p[order],
         q=comparison.q[order],
         fork=comparison.fork[order],
+        golden=comparison.golden[order],
         entropy_bits=comparison.entropy_bits[order],
         hotspot=comparison.hotspot[order],
         cut=cut[order],

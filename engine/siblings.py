@@ -1,4 +1,4 @@
-"""Comparing every child with its siblings: fatal forks and hotspots of a whole tree at once."""
+"""Comparing every child with its siblings: fatal and golden forks and hotspots of a whole tree at once."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from engine.statistics import benjamini_hochberg, entropy_bits, fisher_exact
 MIN_SUPPORT = 3
 """Runs a child and its siblings each need before they are compared, and visits of a hotspot."""
 FORK_GAP_POINTS = 25
-"""Points a fatal fork's rate lies below its siblings' at least."""
+"""Points a fatal fork's rate lies below its siblings' at least, and a golden fork's above."""
 ALPHA = 0.05
-"""A fatal fork's p-value lies below this."""
+"""The p-value of a fatal or golden fork lies below this."""
 HOTSPOT_BITS = 1.0
 """Entropy of a hotspot at least."""
 
@@ -31,6 +31,7 @@ class Comparison(NamedTuple):
     p: Floats
     q: Floats
     fork: Flags
+    golden: Flags
     entropy_bits: Floats
     hotspot: Flags
     tested: int
@@ -57,12 +58,22 @@ def compare_siblings(tree: Tree, support: Nodes) -> Comparison:
     p, q = np.full(nodes, np.nan), np.full(nodes, np.nan)
     p[tested] = fisher_exact(won, own - won, others_won, others - others_won)
     q[tested] = benjamini_hochberg(p[tested])
-    far = 100 * (others_won * own - won * others) >= FORK_GAP_POINTS * own * others
-    fork = np.zeros(nodes, bool)
-    fork[tested] = far & (p[tested] < ALPHA)
+    gap, least = 100 * (others_won * own - won * others), FORK_GAP_POINTS * own * others
+    fork, golden, clear = np.zeros(nodes, bool), np.zeros(nodes, bool), p[tested] < ALPHA
+    fork[tested], golden[tested] = clear & (gap >= least), clear & (-gap >= least)
     bits = entropy_bits(parent, support[child], nodes)
     hotspot = (bits >= HOTSPOT_BITS - _BITS_TOLERANCE) & (went_on >= MIN_SUPPORT)
     impossible = int((100 * others_won < FORK_GAP_POINTS * others).sum())
     return Comparison(
-        went_on, sibling_support, sibling_successes, p, q, fork, bits, hotspot, tested.size, impossible
+        went_on,
+        sibling_support,
+        sibling_successes,
+        p,
+        q,
+        fork,
+        golden,
+        bits,
+        hotspot,
+        tested.size,
+        impossible,
     )

@@ -117,6 +117,7 @@ class Facts:
     p: Fraction | None = None
     q: Fraction | None = None
     fork: bool = False
+    golden: bool = False
     visits: int = 0
     entropy_bits: float = 0.0
     hotspot: bool = False
@@ -181,6 +182,7 @@ def _compare(fact: Facts, child: Node, siblings: list[Node]) -> None:
         fact.sibling_support - fact.sibling_successes,
     )
     fact.fork = rate - child.rate >= Fraction(1, 4) and fact.p < Fraction(1, 20)
+    fact.golden = child.rate - rate >= Fraction(1, 4) and fact.p < Fraction(1, 20)
 
 
 def impossible(known: dict[Path, Facts]) -> int:

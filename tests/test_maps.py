@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.forks import Fork, Hotspot, explain, explain_hotspot, forks, hotspots, summary
+from engine.forks import Fork, Hotspot, explain, explain_hotspot, forks, golden_forks, hotspots, summary
 from engine.maps import BehaviourMap, build
 from engine.paths import CUT, Paths, Token, fold, half
 from engine.runs import Cohort, Source
@@ -159,6 +159,47 @@ def test_the_gap_counts_at_exactly_25_points_and_not_below() -> None:
     below = map_of(("ab", "s", 150), ("ab", "f", 50), ("ac", "s", 101), ("ac", "f", 100))
     assert [fork.path[-1].signature for fork in forks(exactly)] == ["tool:c"]
     assert forks(below) == ()
+
+
+def test_a_golden_fork_is_the_fatal_fork_turned_round() -> None:
+    behaviour = map_of(("ab", "s", 9), ("ab", "f", 1), ("ac", "s", 1), ("ac", "f", 9))
+    (fatal,), (golden,) = forks(behaviour), golden_forks(behaviour)
+    assert golden == Fork(
+        node=2,
+        key=behaviour.key_text(2),
+        path=(Token("tool:a", 0), Token("tool:b", 0)),
+        support=10,
+        successes=9,
+        rate=0.9,
+        low=golden.low,
+        high=golden.high,
+        sibling_support=10,
+        sibling_successes=1,
+        sibling_rate=0.1,
+        p=fatal.p,
+        q=fatal.q,
+        runs_lost=-8.0,
+        failure="r11",
+        success="r0",
+    )
+    assert (golden.runs_gained, fatal.runs_gained) == (8.0, -8.0)
+    assert explain(golden) == (
+        "9 of 10 runs that took tool:b here succeeded (90.0%, 95% interval 59.6–98.2%), against 1 of 10 "
+        "(10.0%) that went another way from the same point; Fisher p = 0.0011, q = 0.0011."
+    )
+
+
+def test_a_golden_forks_gap_counts_at_exactly_25_points_and_not_below() -> None:
+    exactly = map_of(("ab", "s", 150), ("ab", "f", 50), ("ac", "s", 100), ("ac", "f", 100))
+    below = map_of(("ab", "s", 150), ("ab", "f", 50), ("ac", "s", 101), ("ac", "f", 100))
+    assert [fork.path[-1].signature for fork in golden_forks(exactly)] == ["tool:b"]
+    assert golden_forks(below) == ()
+
+
+def test_of_three_ways_one_can_be_golden_and_none_fatal() -> None:
+    behaviour = map_of(("a", "s", 9), ("b", "s", 4), ("b", "f", 5), ("c", "s", 4), ("c", "f", 5))
+    assert [str(fork.path[-1]) for fork in golden_forks(behaviour)] == ["tool:a"]
+    assert forks(behaviour) == ()
 
 
 def test_three_runs_each_are_needed() -> None:

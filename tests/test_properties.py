@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from engine.calibration import calibrate
-from engine.forks import forks, hotspots
+from engine.forks import forks, golden_forks, hotspots
 from engine.growing import Tree, grow
 from engine.maps import BehaviourMap, build
 from engine.paths import MARK, MAX_TOKENS, fold
@@ -93,8 +93,9 @@ def check_node(behaviour: BehaviourMap, node: int, there: reference.Node, fact: 
     tests = [math.nan if value is None else float(value) for value in (fact.p, fact.q)]
     assert [behaviour.p[node], behaviour.q[node]] == pytest.approx(tests, rel=1e-9, nan_ok=True)
     assert behaviour.entropy_bits[node] == pytest.approx(fact.entropy_bits, abs=1e-9)
-    flags = [bool(column[node]) for column in (behaviour.fork, behaviour.hotspot, behaviour.cut)]
-    assert flags == [fact.fork, fact.hotspot, there.cut]
+    columns = (behaviour.fork, behaviour.golden, behaviour.hotspot, behaviour.cut)
+    flags = [bool(column[node]) for column in columns]
+    assert flags == [fact.fork, fact.golden, fact.hotspot, there.cut]
 
 
 @few
@@ -150,6 +151,11 @@ def test_forks_and_hotspots_equal_the_reference(samples: list[Sample]) -> None:
     lost = [float(reference.runs_lost(tree[fork.path], known[fork.path])) for fork in found]
     assert [fork.runs_lost for fork in found] == pytest.approx(lost)
     assert lost == pytest.approx(sorted(lost, reverse=True))
+    golden = golden_forks(behaviour)
+    assert {fork.path for fork in golden} == {place for place, fact in known.items() if fact.golden}
+    gained = [-float(reference.runs_lost(tree[fork.path], known[fork.path])) for fork in golden]
+    assert [fork.runs_gained for fork in golden] == pytest.approx(gained)
+    assert gained == pytest.approx(sorted(gained, reverse=True))
     spots = {spot.path: spot for spot in hotspots(behaviour)}
     assert set(spots) == {place for place, fact in known.items() if fact.hotspot}
     for place, spot in spots.items():
@@ -162,22 +168,21 @@ def test_forks_and_hotspots_equal_the_reference(samples: list[Sample]) -> None:
 @given(cohorts())
 def test_a_forks_examples_part_at_the_fork(samples: list[Sample]) -> None:
     completed = [sample for sample in samples if sample.outcome is not None]
-    for fork in forks(built(samples)):
-        place = fork.path
+    behaviour = built(samples)
+    for fork in (*forks(behaviour), *golden_forks(behaviour)):
+        place, is_golden = fork.path, fork.runs_gained > 0
         at = len(place)
         here = [s for s in completed if reference.path(s.signatures)[: at - 1] == place[:-1]]
-        through = {s.run_id: s for s in here if reference.path(s.signatures)[:at] == place and not s.success}
-        others = {
-            s.run_id: s
-            for s in here
-            if s.success
-            and reference.path(s.signatures)[at - 1 : at] not in ((), place[-1:], (reference.MARK,))
-        }
-        assert (fork.failure in through) == bool(through)
-        assert (fork.success in others) == bool(others)
-        shared = {s.ticket for s in through.values()} & {s.ticket for s in others.values()} - {None}
+        took = [s for s in here if reference.path(s.signatures)[:at] == place]
+        beside = ((), place[-1:], (reference.MARK,))
+        apart = [s for s in here if reference.path(s.signatures)[at - 1 : at] not in beside]
+        lost = {s.run_id: s for s in (apart if is_golden else took) if not s.success}
+        won = {s.run_id: s for s in (took if is_golden else apart) if s.success}
+        assert (fork.failure in lost) == bool(lost)
+        assert (fork.success in won) == bool(won)
+        shared = {s.ticket for s in lost.values()} & {s.ticket for s in won.values()} - {None}
         if shared:
-            assert through[str(fork.failure)].ticket == others[str(fork.success)].ticket in shared
+            assert lost[str(fork.failure)].ticket == won[str(fork.success)].ticket in shared
 
 
 # --- verdicts ------------------------------------------------------------------------------
