@@ -84,6 +84,8 @@ class BehaviourMap:
         ``member_kept``), and its outcome.
     member_kept : bool, shape (completed runs,)
         Whether the member's own node was kept.
+    member_stopped : bool, shape (completed runs,)
+        Whether the member took no token from there: its path ends there, or was cut (``…``) right after.
     live_run_ids : tuple of str, length live runs
         The runs that are still going.
     live_node : int64, shape (live runs,)
@@ -123,6 +125,7 @@ class BehaviourMap:
     member_node: Nodes
     member_outcome: NDArray[np.uint8]
     member_kept: Flags
+    member_stopped: Flags
     live_run_ids: tuple[str, ...]
     live_node: Ints
     totals: Totals
@@ -249,12 +252,18 @@ def build(cohort: Cohort, paths: Paths, now_ns: int, max_nodes: int = MAX_NODES)
         member_node=place[kept_ancestor(tree.parent, kept, tree.end_node)],
         member_outcome=paths.outcome[completed],
         member_kept=kept[tree.end_node],
+        member_stopped=_stopped(tree, kept),
         live_run_ids=_chosen(paths.run_ids, ~completed),
         live_node=live_node,
         totals=_totals(paths, tree, support, bounded=bool(not kept.all())),
         tested=comparison.tested,
         impossible=comparison.impossible,
     )
+
+
+def _stopped(tree: Tree, kept: Flags) -> Flags:
+    end = tree.end_node
+    return kept[end] | ((tree.token[end] == tree.mark) & kept[tree.parent[end]])
 
 
 def _chosen(values: tuple[Any, ...], flags: Flags) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from engine.queries import BOUNDS, Bounds
 from engine.runs import Cohort
 from engine.store import Store
 
-LAYOUT: Final = 7
+LAYOUT: Final = 8
 """Part of every key: counts up when a cached value changes shape."""
 _PART = re.compile(r"[0-9a-f]{16}-[0-9]+")
 
@@ -33,7 +33,7 @@ class Request(NamedTuple):
         """The text it is cached under: a window that is a symbol stays one.
 
         >>> Request("map", Cohort("default", "support-agent")).key(0)
-        'fe98b07b1ba6b3a2-0:7:["map", "default", "support-agent", null, null, 30, "all", ""]'
+        'fe98b07b1ba6b3a2-0:8:["map", "default", "support-agent", null, null, 30, "all", ""]'
         """
         cohort = self.cohort
         parts = [self.what, cohort.tenant, cohort.agent, *cohort.window, cohort.view, cohort.where]

@@ -262,7 +262,16 @@ def test_the_bound_keeps_the_largest_support_and_says_what_it_cut() -> None:
     assert behaviour.totals.bounds_met == ("nodes",)
     assert behaviour.sibling_support.tolist() == [0, 1, 4, 8]
     assert behaviour.member_kept.tolist() == [True] * 5 + [False] * 3 + [True] * 4 + [False]
+    assert behaviour.member_stopped.tolist() == behaviour.member_kept.tolist()
     assert len(behaviour.run_ids) == 13
+
+
+def test_who_was_cut_took_no_token_from_there_whether_or_not_the_mark_was_kept() -> None:
+    rows = [("ab" * 33, "f", 1), (("ab" * 32), "s", 2), ("ab" * 31 + "az", "s", 3)]
+    whole, bounded = map_of(*rows), map_of(*rows, max_nodes=65)
+    assert len(whole) == 67
+    assert whole.member_stopped.tolist() == [True] * 6
+    assert bounded.member_stopped.tolist() == [True] * 3 + [False] * 3
 
 
 def test_a_map_says_that_more_runs_are_live_than_were_read() -> None:
