@@ -1,0 +1,203 @@
+"""Steps that hurt, or help, wherever they stand: runs that have one against those that have not.
+
+The tree compares ways that part at one point; here the order is left out. A failed call of a step
+is looked for likewise. What is found goes with how runs end: that it is the reason is not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from engine.forks import compared
+from engine.growing import Flags, Ints
+from engine.paths import BUCKET_STARTS, Paths, Token, bucket
+from engine.runs import Outcome, Run, View
+from engine.siblings import ALPHA, FORK_GAP_POINTS, MIN_SUPPORT
+from engine.statistics import benjamini_hochberg, fisher_exact, wilson_one
+
+LISTED: Final = 100
+"""Steps that are told of each kind, harmful and golden: those with most runs lost or gained."""
+
+_BUCKETS = len(BUCKET_STARTS)
+
+
+class Occurrence(NamedTuple):
+    """A step whose runs end significantly worse, or better, than those without it.
+
+    Attributes
+    ----------
+    step : Token
+        The step; of failed calls, whichever the count, in the first bucket.
+    failed : bool
+        Whether it is failed calls of the step that are counted, and not the step itself.
+    support, successes : int
+        Completed runs that have it, and how many of them succeeded.
+    rate, low, high : float
+        Their success rate and its Wilson score interval.
+    other_support, other_successes, other_rate : int, int, float
+        The same of the completed runs that have it not.
+    p, q : float
+        Fisher's exact test, and its Benjamini-Hochberg q-value over all steps tested.
+    runs_lost : float
+        Runs that would have succeeded besides, at the others' rate; negative of a golden step.
+    """
+
+    step: Token
+    failed: bool
+    support: int
+    successes: int
+    rate: float
+    low: float
+    high: float
+    other_support: int
+    other_successes: int
+    other_rate: float
+    p: float
+    q: float
+    runs_lost: float
+
+    @property
+    def runs_gained(self) -> float:
+        """Runs that succeeded beyond what the others' rate makes of them."""
+        return -self.runs_lost
+
+
+class Family(NamedTuple):
+    """What is found among steps that were tested together.
+
+    Attributes
+    ----------
+    tested : int
+        Steps that enough runs have, and enough have not.
+    harmful, golden : tuple of Occurrence
+        Those that end worse, by runs lost, and better, by runs gained; :data:`LISTED` at most.
+    harmful_found, golden_found : int
+        How many there are.
+    """
+
+    tested: int
+    harmful: tuple[Occurrence, ...]
+    golden: tuple[Occurrence, ...]
+    harmful_found: int
+    golden_found: int
+
+
+class Occurrences(NamedTuple):
+    """Steps, and failed calls, of a cohort's completed runs."""
+
+    completed: int
+    steps: Family
+    failed: Family
+
+
+class _Incidence(NamedTuple):
+    """Which run has which step: pairs of numbers, each once."""
+
+    steps: tuple[Token, ...]
+    run: Ints
+    step: Ints
+
+
+def occurrences(paths: Paths, failed: Mapping[str, Iterable[str]]) -> Occurrences:
+    """Compare, for every step, the completed runs that have it with those that have not.
+
+    Parameters
+    ----------
+    paths : Paths
+        The runs; live ones are left out.
+    failed : mapping
+        By run id the signatures that a call failed of: see :func:`failures`.
+    """
+    completed = np.flatnonzero(paths.outcome < Outcome.UNKNOWN)
+    won = paths.outcome[completed] == Outcome.SUCCESS
+    run_ids = [paths.run_ids[run] for run in completed.tolist()]
+    steps = _family(_taken(paths, completed), won, failed=False)
+    calls = _family(_failed(run_ids, failed), won, failed=True)
+    return Occurrences(completed.size, steps, calls)
+
+
+def failures(runs: Iterable[Run], view: View = "all") -> dict[str, frozenset[str]]:
+    """By run id the signatures that a call failed of, of the runs that have such; all their steps count."""
+    return {run.run_id: found for run in runs if (found := frozenset(_failed_in(run, view)))}
+
+
+def _failed_in(run: Run, view: View) -> Iterator[str]:
+    for step in run.steps:
+        if step.error and not (view == "tools" and step.signature.startswith("llm:")):
+            yield step.signature
+
+
+def _taken(paths: Paths, completed: Ints) -> _Incidence:
+    """The tokens on the paths of completed runs; the mark is none."""
+    number = np.full(paths.outcome.size, -1, np.int64)
+    number[completed] = np.arange(completed.size)
+    run = np.repeat(number, np.diff(paths.offset))
+    counted = (run >= 0) & (paths.code >= 0)
+    of_count = np.array([bucket(max(1, count)) for count in range(256)], np.int64)
+    token = paths.code.astype(np.int64) * _BUCKETS + of_count[paths.count]
+    tokens, step = np.unique(token[counted], return_inverse=True)
+    steps = tuple(Token(paths.signatures[each // _BUCKETS], each % _BUCKETS) for each in tokens.tolist())
+    return _once(steps, run[counted], step)
+
+
+def _failed(run_ids: list[str], failed: Mapping[str, Iterable[str]]) -> _Incidence:
+    pairs = [(run, text) for run, run_id in enumerate(run_ids) for text in failed.get(run_id, ())]
+    texts = sorted({text for _, text in pairs})
+    number = {text: place for place, text in enumerate(texts)}
+    run = np.array([run for run, _ in pairs], np.int64)
+    step = np.array([number[text] for _, text in pairs], np.int64)
+    return _once(tuple(Token(text, 0) for text in texts), run, step)
+
+
+def _once(steps: tuple[Token, ...], run: Ints, step: Ints) -> _Incidence:
+    pairs = np.unique(step * (int(run.max(initial=0)) + 1) + run)
+    step, run = np.divmod(pairs, int(run.max(initial=0)) + 1)
+    return _Incidence(steps, run, step)
+
+
+def _family(has: _Incidence, won: Flags, failed: bool) -> Family:
+    """Test the steps together and pick those that end clearly worse or better."""
+    support = np.bincount(has.step, minlength=len(has.steps))
+    successes = np.bincount(has.step[won[has.run]], minlength=len(has.steps))
+    tested = np.flatnonzero((support >= MIN_SUPPORT) & (won.size - support >= MIN_SUPPORT))
+    own, own_won = support[tested], successes[tested]
+    others, others_won = won.size - own, int(won.sum()) - own_won
+    p = fisher_exact(own_won, own - own_won, others_won, others - others_won)
+    q = benjamini_hochberg(p) if tested.size else p
+    gap = 100 * np.abs(others_won * own - own_won * others)
+    clear = np.flatnonzero((p < ALPHA) & (gap >= FORK_GAP_POINTS * own * others))
+    rows = zip(
+        *(each[clear].tolist() for each in (tested, own, own_won, others, others_won, p, q)), strict=True
+    )
+    found = [_occurrence(has.steps[step], failed, *row) for step, *row in rows]
+    harmful = sorted((each for each in found if each.runs_lost > 0), key=_most_lost)
+    golden = sorted((each for each in found if each.runs_lost < 0), key=_most_lost)
+    return Family(tested.size, tuple(harmful[:LISTED]), tuple(golden[:LISTED]), len(harmful), len(golden))
+
+
+def _most_lost(found: Occurrence) -> tuple[float, float, Token]:
+    return -abs(found.runs_lost), found.p, found.step
+
+
+def _occurrence(
+    step: Token, failed: bool, own: int, won: int, others: int, others_won: int, p: float, q: float
+) -> Occurrence:
+    low, high = wilson_one(won, own)
+    rate, other_rate = won / own, others_won / others
+    lost = own * other_rate - won
+    return Occurrence(step, failed, own, won, rate, low, high, others, others_won, other_rate, p, q, lost)
+
+
+def explain(found: Occurrence) -> str:
+    """A step in one sentence: counts, then rate and interval, then the comparison."""
+    have = f"with a failed call of {found.step.signature}" if found.failed else f"that took {found.step}"
+    without = "without one" if found.failed else "that did not"
+    return (
+        f"{found.successes} of {found.support} runs {have}, wherever it stood, succeeded ({found.rate:.1%}, "
+        f"95% interval {found.low * 100:.1f}–{found.high * 100:.1f}%), against {found.other_successes} of "
+        f"{found.other_support} ({found.other_rate:.1%}) {without}; Fisher p {compared(found.p)}, "
+        f"q {compared(found.q)}."
+    )
