@@ -263,7 +263,8 @@ def build(cohort: Cohort, paths: Paths, now_ns: int, max_nodes: int = MAX_NODES)
 
 def _stopped(tree: Tree, kept: Flags) -> Flags:
     end = tree.end_node
-    return kept[end] | ((tree.token[end] == tree.mark) & kept[tree.parent[end]])
+    stopped: Flags = kept[end] | ((tree.token[end] == tree.mark) & kept[tree.parent[end]])
+    return stopped
 
 
 def _chosen(values: tuple[Any, ...], flags: Flags) -> tuple[Any, ...]:
