@@ -21,6 +21,7 @@ from typing import Any, Final, TypeVar
 
 from engine.builds import FAILURE_S, Builds
 from engine.calibration import Calibration
+from engine.changes import Changes, Split
 from engine.claims import Claim
 from engine.errors import StoreError
 from engine.maps import BehaviourMap
@@ -100,6 +101,11 @@ class Maps:
     def calibration(self, cohort: Cohort) -> Answer[Calibration]:
         """The cohort's calibration, likewise."""
         request = Request("calibration", cohort)
+        return self._answer(request, self._shelf.get(request))
+
+    def changes(self, cohort: Cohort, split: Split) -> Answer[Changes]:
+        """What changed between the two sides of a cohort, likewise."""
+        request = Request("changes", cohort, split)
         return self._answer(request, self._shelf.get(request))
 
     def recent(self, cohort: Cohort) -> Answer[BehaviourMap]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from engine import queries
+from engine import queries, splitting
 from engine.calibration import Calibration
+from engine.changes import Changes, Split
 from engine.maps import BehaviourMap
 from engine.queries import BOUNDS, Bounds
 from engine.runs import Cohort
@@ -20,14 +21,15 @@ LAYOUT: Final = 8
 _PART = re.compile(r"[0-9a-f]{16}-[0-9]+")
 
 T = TypeVar("T")
-What: TypeAlias = Literal["map", "calibration"]
+What: TypeAlias = Literal["map", "calibration", "changes"]
 
 
 class Request(NamedTuple):
-    """What is to be built."""
+    """What is to be built; ``split`` is what parts the sides of changes."""
 
     what: What
     cohort: Cohort
+    split: Split | None = None
 
     def key(self, erasures: int) -> str:
         """The text it is cached under: a window that is a symbol stays one.
@@ -37,6 +39,7 @@ class Request(NamedTuple):
         """
         cohort = self.cohort
         parts = [self.what, cohort.tenant, cohort.agent, *cohort.window, cohort.view, cohort.where]
+        parts += [type(self.split).__name__, *self.split] if self.split else []
         return f"{_part(cohort.tenant, erasures)}:{LAYOUT}:{json.dumps(parts)}"
 
 
@@ -96,8 +99,12 @@ Unready: TypeAlias = Building | Absent | Failed
 Answer: TypeAlias = Ready[T] | Unready
 
 
-def load(request: Request, store: Store, now_ns: int, bounds: Bounds = BOUNDS) -> BehaviourMap | Calibration:
+def load(
+    request: Request, store: Store, now_ns: int, bounds: Bounds = BOUNDS
+) -> BehaviourMap | Calibration | Changes:
     """Build what is requested from the store."""
+    if request.split is not None:
+        return splitting.load_changes(store, request.cohort, request.split, now_ns, bounds)
     if request.what == "map":
         return queries.load_map(store, request.cohort, now_ns, bounds)
     return queries.load_calibration(store, request.cohort, now_ns, bounds)

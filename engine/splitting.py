@@ -1,0 +1,52 @@
+"""Reading the two sides of an agent's runs that are compared, and comparing them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.changes import Changes, Moment, Split, changes
+from engine.joining import joined, of_version
+from engine.maps import build
+from engine.paths import Paths
+from engine.queries import BOUNDS, Bounds
+from engine.runs import Cohort, Outcome, Window
+from engine.store import Store
+
+
+def load_changes(store: Store, cohort: Cohort, split: Split, now_ns: int, bounds: Bounds = BOUNDS) -> Changes:
+    """Compare the two sides that a moment, or two versions, make of a cohort.
+
+    Of either side of a moment the latest ``max_runs`` are read; of two versions those among the latest
+    ``max_runs`` of the cohort.
+
+    Raises
+    ------
+    UnknownAgentError
+        Nobody by that name in the tenant.
+    """
+    before, after = _sides(store, cohort, split, now_ns, bounds.max_runs)
+    both = joined(before, after)
+    behaviour = build(cohort, both, now_ns, bounds.max_nodes)
+    earlier = int((before.outcome < Outcome.UNKNOWN).sum())
+    return changes(behaviour, np.arange(len(both.run_ids)) >= earlier, split)
+
+
+def _sides(store: Store, cohort: Cohort, split: Split, now_ns: int, max_runs: int) -> tuple[Paths, Paths]:
+    if isinstance(split, Moment):
+        windows = parted(cohort.window, split.at_ns, now_ns)
+        before, after = (store.paths(cohort._replace(window=window), now_ns, max_runs) for window in windows)
+        return before, after
+    every = store.paths(cohort, now_ns, max_runs)
+    return of_version(every, split.before), of_version(every, split.after)
+
+
+def parted(window: Window, at_ns: int, now_ns: int) -> tuple[Window, Window]:
+    """A window up to a moment, and from it on; a moment outside leaves one of them empty.
+
+    >>> parted(Window(10, 30), 20, 99), parted(Window(10, 30), 5, 99)[0]
+    ((Window(start_ns=10, end_ns=20, days=30), Window(start_ns=20, end_ns=30, days=30)), \
+Window(start_ns=10, end_ns=10, days=30))
+    """
+    start_ns, end_ns = window.bounds(now_ns)
+    at_ns = min(max(at_ns, start_ns), end_ns)
+    return Window(start_ns, at_ns), Window(at_ns, end_ns)
