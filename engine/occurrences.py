@@ -6,6 +6,7 @@ is looked for likewise. What is found goes with how runs end: that it is the rea
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -17,6 +18,7 @@ from engine.paths import BUCKET_STARTS, Paths, Token, bucket
 from engine.runs import Outcome, Run, View
 from engine.siblings import ALPHA, FORK_GAP_POINTS, MIN_SUPPORT
 from engine.statistics import benjamini_hochberg, fisher_exact, wilson_one
+from engine.strata import Columns, Evidence, Strata, columns, strata
 
 LISTED: Final = 100
 """Steps that are told of each kind, harmful and golden: those with most runs lost or gained."""
@@ -43,6 +45,8 @@ class Occurrence(NamedTuple):
         Fisher's exact test, and its Benjamini-Hochberg q-value over all steps tested.
     runs_lost : float
         Runs that would have succeeded besides, at the others' rate; negative of a golden step.
+    strata : Strata
+        The same comparison within tickets, within versions, and within both.
     """
 
     step: Token
@@ -58,6 +62,12 @@ class Occurrence(NamedTuple):
     p: float
     q: float
     runs_lost: float
+    strata: Strata
+
+    @property
+    def evidence(self) -> Evidence:
+        """All that speaks for it."""
+        return Evidence(self.p, self.q, self.strata, worse=self.runs_lost > 0)
 
     @property
     def runs_gained(self) -> float:
@@ -114,8 +124,9 @@ def occurrences(paths: Paths, failed: Mapping[str, Iterable[str]]) -> Occurrence
     completed = np.flatnonzero(paths.outcome < Outcome.UNKNOWN)
     won = paths.outcome[completed] == Outcome.SUCCESS
     run_ids = [paths.run_ids[run] for run in completed.tolist()]
-    steps = _family(_taken(paths, completed), won, failed=False)
-    calls = _family(_failed(run_ids, failed), won, failed=True)
+    of = columns(*([each[run] for run in completed.tolist()] for each in (paths.tickets, paths.versions)))
+    steps = _family(_taken(paths, completed), won, of, failed=False)
+    calls = _family(_failed(run_ids, failed), won, of, failed=True)
     return Occurrences(completed.size, steps, calls)
 
 
@@ -158,7 +169,7 @@ def _once(steps: tuple[Token, ...], run: Ints, step: Ints) -> _Incidence:
     return _Incidence(steps, run, step)
 
 
-def _family(has: _Incidence, won: Flags, failed: bool) -> Family:
+def _family(has: _Incidence, won: Flags, of: Columns, failed: bool) -> Family:
     """Test the steps together and pick those that end clearly worse or better."""
     support = np.bincount(has.step, minlength=len(has.steps))
     successes = np.bincount(has.step[won[has.run]], minlength=len(has.steps))
@@ -167,28 +178,44 @@ def _family(has: _Incidence, won: Flags, failed: bool) -> Family:
     others, others_won = won.size - own, int(won.sum()) - own_won
     p = fisher_exact(own_won, own - own_won, others_won, others - others_won)
     q = benjamini_hochberg(p) if tested.size else p
-    gap = 100 * np.abs(others_won * own - own_won * others)
-    clear = np.flatnonzero((p < ALPHA) & (gap >= FORK_GAP_POINTS * own * others))
-    rows = zip(
-        *(each[clear].tolist() for each in (tested, own, own_won, others, others_won, p, q)), strict=True
+    gap = others_won * own - own_won * others
+    clear = np.flatnonzero((p < ALPHA) & (100 * np.abs(gap) >= FORK_GAP_POINTS * own * others))
+    lost = gap[clear] / others[clear]
+    order = np.lexsort((p[clear], -np.abs(lost)))
+    sides = [clear[order[lost[order] > 0]], clear[order[lost[order] < 0]]]
+    harmful, golden = (
+        tuple(
+            _occurrence(has, int(tested[each]), won, of, failed)._replace(p=float(p[each]), q=float(q[each]))
+            for each in side[:LISTED]
+        )
+        for side in sides
     )
-    found = [_occurrence(has.steps[step], failed, *row) for step, *row in rows]
-    harmful = sorted((each for each in found if each.runs_lost > 0), key=_most_lost)
-    golden = sorted((each for each in found if each.runs_lost < 0), key=_most_lost)
-    return Family(tested.size, tuple(harmful[:LISTED]), tuple(golden[:LISTED]), len(harmful), len(golden))
+    return Family(tested.size, harmful, golden, sides[0].size, sides[1].size)
 
 
-def _most_lost(found: Occurrence) -> tuple[float, float, Token]:
-    return -abs(found.runs_lost), found.p, found.step
-
-
-def _occurrence(
-    step: Token, failed: bool, own: int, won: int, others: int, others_won: int, p: float, q: float
-) -> Occurrence:
-    low, high = wilson_one(won, own)
-    rate, other_rate = won / own, others_won / others
-    lost = own * other_rate - won
-    return Occurrence(step, failed, own, won, rate, low, high, others, others_won, other_rate, p, q, lost)
+def _occurrence(has: _Incidence, step: int, won: Flags, of: Columns, failed: bool) -> Occurrence:
+    """A step with its counts and strata; its p- and q-value come from the tests of all."""
+    mine = np.zeros(won.size, bool)
+    mine[has.run[has.step == step]] = True
+    own, own_won = int(mine.sum()), int(won[mine].sum())
+    others, others_won = won.size - own, int(won.sum()) - own_won
+    low, high = wilson_one(own_won, own)
+    return Occurrence(
+        step=has.steps[step],
+        failed=failed,
+        support=own,
+        successes=own_won,
+        rate=own_won / own,
+        low=low,
+        high=high,
+        other_support=others,
+        other_successes=others_won,
+        other_rate=others_won / others,
+        p=math.nan,
+        q=math.nan,
+        runs_lost=own * others_won / others - own_won,
+        strata=strata(of, np.arange(won.size), mine, won),
+    )
 
 
 def explain(found: Occurrence) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -15,6 +16,7 @@ from engine.paths import CUT, Token
 from engine.runs import Outcome, Run, Source
 from engine.statistics import wilson_one
 from engine.steps import Step
+from engine.strata import Held, Strata, held
 from tests import reference
 from tests.reference import MARK, Sample
 from tests.strategies import cohorts
@@ -52,6 +54,7 @@ def test_a_step_hurts_wherever_it_stands() -> None:
         p=harmful.p,
         q=harmful.q,
         runs_lost=9.0,
+        strata=Strata(None, None, None),
     )
     assert (harmful.p, harmful.q) == pytest.approx((p, p))
     assert found == (18, Family(1, (harmful,), (), 1, 0), Family(0, (), (), 0, 0))
@@ -136,6 +139,16 @@ def run(run_id: str, *steps: str) -> Run:
         for place, text in enumerate(steps)
     )
     return Run(run_id, "agent", None, None, 0, 0, Outcome.SUCCESS, Source.DECLARED, tuple(made), ("t",))
+
+
+def test_a_step_that_only_hard_tickets_take_is_not_confirmed() -> None:
+    """Ticket h fails with or without x, ticket e succeeds: the mix of tickets is all there is to see."""
+    paths = paths_of(("x", "f", 18), ("", "f", 6), ("", "s", 18), ("x", "s", 6))
+    mixed = occurrences(replace(paths, tickets=("h",) * 24 + ("e",) * 24), {}).steps.harmful
+    equal = occurrences(replace(paths, tickets=("one",) * 48), {}).steps.harmful
+    assert told(mixed) == told(equal) == ["tool:x 6/24 against 18/24"]
+    assert [each.evidence.label for each in (*mixed, *equal)] == ["significant", "confirmed"]
+    assert [held(each.strata.tickets, True) for each in mixed if each.strata.tickets] == [Held.CANNOT_TELL]
 
 
 def test_of_many_those_with_most_runs_lost_are_told_and_the_rest_counted(
