@@ -26,6 +26,7 @@ from engine.claims import Claim
 from engine.errors import StoreError
 from engine.maps import BehaviourMap
 from engine.metering import UNMETERED, Meter
+from engine.occurrences import Occurrences
 from engine.requests import Absent, Answer, Building, Failed, Ready, Request, Unready, load
 from engine.runs import SECOND_NS, Cohort
 from engine.shelf import Cache, Held, Place, Shelf
@@ -106,6 +107,11 @@ class Maps:
     def changes(self, cohort: Cohort, split: Split) -> Answer[Changes]:
         """What changed between the two sides of a cohort, likewise."""
         request = Request("changes", cohort, split)
+        return self._answer(request, self._shelf.get(request))
+
+    def occurrences(self, cohort: Cohort) -> Answer[Occurrences]:
+        """The steps that hurt or help wherever they stand in the cohort's runs, likewise."""
+        request = Request("steps", cohort)
         return self._answer(request, self._shelf.get(request))
 
     def recent(self, cohort: Cohort) -> Answer[BehaviourMap]:

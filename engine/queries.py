@@ -12,6 +12,7 @@ from engine.conventions import Kind
 from engine.errors import UnknownRunError, UnknownStepError
 from engine.forks import Fork, forks_along, nodes_along
 from engine.maps import MAX_NODES, BehaviourMap, build
+from engine.occurrences import Occurrences, failures, occurrences
 from engine.pasting import alike, candidates
 from engine.paths import BUCKET_TEXTS, clean_name, parse_signature
 from engine.runs import ALL_TIME, Cohort, Outcome, Run, View, Window, is_live
@@ -82,6 +83,18 @@ def load_calibration(store: Store, cohort: Cohort, now_ns: int, bounds: Bounds =
         Nobody by that name in the tenant.
     """
     return calibrate(store.paths(cohort, now_ns, bounds.max_runs))
+
+
+def load_occurrences(store: Store, cohort: Cohort, now_ns: int, bounds: Bounds = BOUNDS) -> Occurrences:
+    """Compare the cohort's runs that have a step, or a failed call of one, with those that have not.
+
+    Raises
+    ------
+    UnknownAgentError
+        Nobody by that name in the tenant.
+    """
+    failed = failures(store.histories(cohort, now_ns, bounds.max_runs), cohort.view)
+    return occurrences(store.paths(cohort, now_ns, bounds.max_runs), failed)
 
 
 def cohort_of(run: Run, tenant: str, window: Window = DEFAULT_WINDOW) -> Cohort:

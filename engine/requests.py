@@ -12,6 +12,7 @@ from engine import queries, splitting
 from engine.calibration import Calibration
 from engine.changes import Changes, Split
 from engine.maps import BehaviourMap
+from engine.occurrences import Occurrences
 from engine.queries import BOUNDS, Bounds
 from engine.runs import Cohort
 from engine.store import Store
@@ -21,7 +22,7 @@ LAYOUT: Final = 8
 _PART = re.compile(r"[0-9a-f]{16}-[0-9]+")
 
 T = TypeVar("T")
-What: TypeAlias = Literal["map", "calibration", "changes"]
+What: TypeAlias = Literal["map", "calibration", "changes", "steps"]
 
 
 class Request(NamedTuple):
@@ -101,10 +102,12 @@ Answer: TypeAlias = Ready[T] | Unready
 
 def load(
     request: Request, store: Store, now_ns: int, bounds: Bounds = BOUNDS
-) -> BehaviourMap | Calibration | Changes:
+) -> BehaviourMap | Calibration | Changes | Occurrences:
     """Build what is requested from the store."""
     if request.split is not None:
         return splitting.load_changes(store, request.cohort, request.split, now_ns, bounds)
     if request.what == "map":
         return queries.load_map(store, request.cohort, now_ns, bounds)
+    if request.what == "steps":
+        return queries.load_occurrences(store, request.cohort, now_ns, bounds)
     return queries.load_calibration(store, request.cohort, now_ns, bounds)
