@@ -27,6 +27,7 @@ from engine.errors import StoreError
 from engine.maps import BehaviourMap
 from engine.metering import UNMETERED, Meter
 from engine.occurrences import Occurrences
+from engine.questions import Questions
 from engine.requests import Absent, Answer, Building, Failed, Ready, Request, Unready, load
 from engine.runs import SECOND_NS, Cohort
 from engine.shelf import Cache, Held, Place, Shelf
@@ -112,6 +113,11 @@ class Maps:
     def occurrences(self, cohort: Cohort) -> Answer[Occurrences]:
         """The steps that hurt or help wherever they stand in the cohort's runs, likewise."""
         request = Request("steps", cohort)
+        return self._answer(request, self._shelf.get(request))
+
+    def questions(self, cohort: Cohort) -> Answer[Questions]:
+        """What fuses would have been asked in the cohort's runs that are over, likewise."""
+        request = Request("questions", cohort)
         return self._answer(request, self._shelf.get(request))
 
     def recent(self, cohort: Cohort) -> Answer[BehaviourMap]:

@@ -15,6 +15,7 @@ from engine.maps import MAX_NODES, BehaviourMap, build
 from engine.occurrences import Occurrences, failures, occurrences
 from engine.pasting import alike, candidates
 from engine.paths import BUCKET_TEXTS, clean_name, parse_signature
+from engine.questions import Questions, questions
 from engine.runs import ALL_TIME, Cohort, Outcome, Run, View, Window, is_live
 from engine.store import MAX_RUNS, AgentSummary, RunRow, Store
 from engine.verdicts import Verdict, judge, judge_next
@@ -95,6 +96,19 @@ def load_occurrences(store: Store, cohort: Cohort, now_ns: int, bounds: Bounds =
     """
     failed = failures(store.histories(cohort, now_ns, bounds.max_runs), cohort.view)
     return occurrences(store.paths(cohort, now_ns, bounds.max_runs), failed)
+
+
+def load_questions(store: Store, cohort: Cohort, now_ns: int, bounds: Bounds = BOUNDS) -> Questions:
+    """What fuses would have been asked before each call of the cohort's runs that are over, in view ``all``.
+
+    Raises
+    ------
+    UnknownAgentError
+        Nobody by that name in the tenant.
+    """
+    runs = store.histories(cohort._replace(view="all"), now_ns, bounds.max_runs)
+    over = (run for run in runs if not is_live(run.source, run.last_ns, now_ns))
+    return questions(over, bounds.max_nodes)
 
 
 def cohort_of(run: Run, tenant: str, window: Window = DEFAULT_WINDOW) -> Cohort:

@@ -14,6 +14,7 @@ from engine.changes import Changes, Split
 from engine.maps import BehaviourMap
 from engine.occurrences import Occurrences
 from engine.queries import BOUNDS, Bounds
+from engine.questions import Questions
 from engine.runs import Cohort
 from engine.store import Store
 
@@ -22,7 +23,7 @@ LAYOUT: Final = 8
 _PART = re.compile(r"[0-9a-f]{16}-[0-9]+")
 
 T = TypeVar("T")
-What: TypeAlias = Literal["map", "calibration", "changes", "steps"]
+What: TypeAlias = Literal["map", "calibration", "changes", "steps", "questions"]
 
 
 class Request(NamedTuple):
@@ -102,7 +103,7 @@ Answer: TypeAlias = Ready[T] | Unready
 
 def load(
     request: Request, store: Store, now_ns: int, bounds: Bounds = BOUNDS
-) -> BehaviourMap | Calibration | Changes | Occurrences:
+) -> BehaviourMap | Calibration | Changes | Occurrences | Questions:
     """Build what is requested from the store."""
     if request.split is not None:
         return splitting.load_changes(store, request.cohort, request.split, now_ns, bounds)
@@ -110,4 +111,6 @@ def load(
         return queries.load_map(store, request.cohort, now_ns, bounds)
     if request.what == "steps":
         return queries.load_occurrences(store, request.cohort, now_ns, bounds)
+    if request.what == "questions":
+        return queries.load_questions(store, request.cohort, now_ns, bounds)
     return queries.load_calibration(store, request.cohort, now_ns, bounds)
