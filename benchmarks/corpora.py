@@ -53,7 +53,7 @@ def make_large(path: Path) -> None:
 def _run(number: int, steps: Sequence[tuple[str, str]], ended: str) -> list[Span]:
     """A run that began in the last 25 days, a step a second."""
     run_id, start_ns = f"run-{number:05}", NOW_NS - (number + 1) * 360 * SECOND_NS
-    about = {"forkmap.ticket": f"ticket-{number % 900}", "forkmap.outcome": ended}
+    about = {"forkmap.ticket": f"ticket-{number % 900}", "session.outcome": ended}
     spans = list[Span]()
     for place, (kind, name) in enumerate([("agent", LARGE), *steps]):
         began_ns = start_ns + place * SECOND_NS

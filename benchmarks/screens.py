@@ -87,6 +87,10 @@ def ready(page: Page, address: str) -> None:
     page.goto(address)
     expect(page.locator("main h1, main h2").first).to_be_visible(timeout=PATIENCE_MS)
     expect(page.locator(".spinner")).to_have_count(0, timeout=PATIENCE_MS)
+    if page.locator("#tree").count():
+        expect(page.get_by_role("row").nth(1)).to_be_visible(timeout=PATIENCE_MS)
+    for chart in page.locator(".dash-graph").all():
+        expect(chart.locator(".main-svg").first).to_be_visible(timeout=PATIENCE_MS)
 
 
 def main() -> None:

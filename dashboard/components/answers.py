@@ -57,8 +57,8 @@ def card(run: Run, shown: Shown) -> Component:
     """The card of fuses on a run's page."""
     lines = [_line(run, each, shown.live) for each in shown.answers]
     more = len(lines) - SHOWN
-    rest = html.Details([html.Summary(f"{more:,} more"), html.Ol(lines[SHOWN:], className="answers")])
-    listed = [html.Ol(lines[:SHOWN], className="answers"), *([rest] if more > 0 else [])]
+    rest = html.Details([html.Summary(f"{more:,} more"), html.Ol(lines[SHOWN:], className="fuse-answers")])
+    listed = [html.Ol(lines[:SHOWN], className="fuse-answers"), *([rest] if more > 0 else [])]
     return _section([html.P(_said(run, shown)), *(listed if lines else []), *_ledger(run, shown.firings)])
 
 
