@@ -1,0 +1,90 @@
+"""How many forks shuffled outcomes make."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy import stats
+
+from engine.chance import Chance, chance
+from engine.maps import BehaviourMap, build
+from engine.runs import Cohort
+from tests.reference import Sample
+from tests.strategies import cohorts, paths_of
+
+COHORT = Cohort("default", "agent")
+
+
+def map_of(samples: list[Sample], max_nodes: int = 50_000) -> BehaviourMap:
+    return build(COHORT, paths_of(samples), 0, max_nodes)
+
+
+def two_ways(tickets: tuple[str | None, str | None], versions: tuple[str, str] = ("1", "1")) -> BehaviourMap:
+    """Ten runs that fail one way and ten that succeed the other, each way of a ticket and a version."""
+    ways = [(f"tool:{way}", ended) for way, ended in (("x", "failure"), ("y", "success"))]
+    return map_of(
+        [
+            Sample(f"{way}{number}", (way,), ended, ticket, version)
+            for (way, ended), ticket, version in zip(ways, tickets, versions, strict=True)
+            for number in range(10)
+        ]
+    )
+
+
+def test_of_one_ticket_all_outcomes_are_shuffled() -> None:
+    behaviour = two_ways(("t", "t"))
+    # Wherever the two ways differ clearly, one of them is a fatal fork.
+    worse = [won for won in range(11) if stats.fisher_exact([[won, 10 - won], [10 - won, won]]).pvalue < 0.05]
+    expected = stats.hypergeom(20, 10, 10).pmf(worse).sum()
+    found = chance(behaviour, 20_000)
+    assert found.forks == pytest.approx(expected, abs=0.005)
+    assert found.as_many / found.shuffles == pytest.approx(expected, abs=0.005)
+
+
+def test_of_two_tickets_each_keeps_its_outcomes_and_so_the_fork_stays() -> None:
+    assert chance(two_ways(("t", "u"))) == Chance(
+        200, 1.0, 200, 0, within_tickets=True, within_versions=False
+    )
+
+
+def test_of_two_versions_likewise() -> None:
+    found = chance(two_ways(("t", "t"), ("1", "2")))
+    assert found == Chance(200, 1.0, 200, 0, within_tickets=True, within_versions=True)
+
+
+def test_without_tickets_outcomes_are_shuffled_whatever_the_version() -> None:
+    found = chance(two_ways((None, None), ("1", "2")))
+    assert (found.within_tickets, found.within_versions, found.moved) == (False, False, 20)
+    assert found.forks < 0.1
+
+
+def test_the_same_map_gives_the_same_figures() -> None:
+    behaviour = two_ways(("t", "t"))
+    assert chance(behaviour) == chance(behaviour)
+
+
+def test_a_map_without_runs_has_no_forks_to_expect() -> None:
+    assert chance(map_of([]))[:3] == (200, 0.0, 200)
+
+
+@settings(max_examples=60)
+@given(cohorts())
+def test_where_nothing_can_move_the_forks_counted_are_the_maps_own(samples: list[Sample]) -> None:
+    for max_nodes in (50_000, 60, 4):
+        behaviour = map_of(samples, max_nodes)
+        alone = replace(behaviour, tickets=behaviour.run_ids)
+        found = chance(alone, 2)
+        assert (found.forks, found.as_many, found.moved) == (float(behaviour.fork.sum()), 2, 0)
+
+
+def test_many_runs_are_shuffled_a_part_at_a_time_all_of_them() -> None:
+    rows = [
+        Sample(f"r{n}", (f"tool:{'xy'[n % 2]}",), "success" if n % 3 else "failure", "t")
+        for n in range(6_000)
+    ]
+    found = chance(map_of(rows), 300)
+    assert found.shuffles == 300
+    assert np.isclose(found.moved, 6_000)
