@@ -4,7 +4,8 @@
 
     ForkmapError
     ├── InputError          a record that cannot be read: file, line, reason
-    │   └── TooLargeError       a request that holds more than a limit allows
+    │   ├── TooLargeError       a request that holds more than a limit allows
+    │   └── ExpressionError     a sequence expression that cannot be read, and where
     ├── StoreError          a store that cannot be used
     │   ├── NotAStoreError      the file is something else
     │   ├── NewerStoreError     written by a later version
@@ -49,6 +50,22 @@ class InputError(ForkmapError):
 
 class TooLargeError(InputError):
     """A request that holds more than a limit allows."""
+
+
+class ExpressionError(InputError):
+    """A sequence expression that cannot be read.
+
+    Parameters
+    ----------
+    reason : str
+        What is wrong, in words.
+    column : int
+        The character it is about, counted from 1; 0 if it is about the whole.
+    """
+
+    def __init__(self, reason: str, column: int = 0) -> None:
+        super().__init__(reason)
+        self.column = column
 
 
 class StoreError(ForkmapError):

@@ -169,6 +169,8 @@ class Paths:
         True if more completed runs exist than were read.
     live_bounded : bool
         True if more live runs exist than were read.
+    narrowed_from : int
+        Runs of which these are the ones that an expression lets through; 0 if none was asked.
     """
 
     signatures: tuple[str, ...]
@@ -183,6 +185,7 @@ class Paths:
     versions: tuple[str | None, ...]
     bounded: bool = False
     live_bounded: bool = False
+    narrowed_from: int = 0
 
     def folds(self, run: int) -> tuple[Fold, ...]:
         """The path of the run at that index."""

@@ -4,6 +4,7 @@
 (:mod:`engine.rules`).
 """
 
+from engine.sequences.matching import Taken as Taken
 from engine.sequences.matching import matches as matches
 from engine.sequences.parsing import parse as parse
 from engine.sequences.tree import Expression as Expression

@@ -9,10 +9,10 @@ number of moves grows with (parts of the expression) x (steps of the run), and n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, reduce
+from functools import reduce
 from itertools import pairwise
 from operator import and_, or_
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from engine.sequences.tree import (
     And,
@@ -33,14 +33,34 @@ Places: TypeAlias = int
 """A set of places: bit ``p`` is place ``p``."""
 
 
-def matches(expression: Expression, steps: Sequence[Call], fields: Mapping[str, str | None]) -> bool:
+class Taken(NamedTuple):
+    """A run's steps in order, as far as an expression asks: the signature of each, and whether it failed."""
+
+    signatures: Sequence[str]
+    which: Sequence[int]
+    failed: Sequence[bool]
+
+
+def taken(steps: Iterable[Call]) -> Taken:
+    """What an expression asks of steps.
+
+    >>> taken([Call("tool:a", 0, 1, "t", "1", True, None, None)])
+    Taken(signatures=('tool:a',), which=(0,), failed=(True,))
+    """
+    numbers: dict[str, int] = {}
+    said = [(numbers.setdefault(step.signature, len(numbers)), step.error) for step in steps]
+    which, failed = zip(*said, strict=True) if said else ((), ())
+    return Taken(tuple(numbers), which, failed)
+
+
+def matches(expression: Expression, steps: Sequence[Call] | Taken, fields: Mapping[str, str | None]) -> bool:
     """Whether a run is what the expression says.
 
     Parameters
     ----------
     expression : Expression
         As :func:`engine.sequences.parse` reads it.
-    steps : sequence of engine.steps.Step
+    steps : sequence of engine.steps.Step, or Taken
         All of the run's steps, in order.
     fields : mapping
         The run's ``ticket``, ``version`` and ``outcome``; one it lacks is None or absent.
@@ -64,15 +84,15 @@ def matches(expression: Expression, steps: Sequence[Call], fields: Mapping[str, 
     >>> [matches(parse(e), run("a b"), {"ticket": "t-1"}) for e in ("^ b", "!c and b", "ticket:t-*")]
     [False, True, True]
     """
-    return _Matcher(steps, fields).holds(expression)
+    return _Matcher(steps if isinstance(steps, Taken) else taken(steps), fields).holds(expression)
 
 
 class _Matcher:
     """Asks about one run."""
 
-    def __init__(self, steps: Sequence[Call], fields: Mapping[str, str | None]) -> None:
-        self._steps, self._fields = steps, fields
-        self._end = len(steps)
+    def __init__(self, taken: Taken, fields: Mapping[str, str | None]) -> None:
+        self._taken, self._fields = taken, fields
+        self._end = len(taken.which)
         self._all = (2 << self._end) - 1
         self._met: dict[Expression, Places] = {}
 
@@ -129,16 +149,15 @@ class _Matcher:
                 raise TypeError(f"{condition} is no condition on one step")
 
     def _named(self, wanted: Step) -> Places:
-        fitting = {signature for signature in self._signatures if wanted.fits(signature)}
-        if not fitting:
+        fits = [wanted.fits(signature) for signature in self._taken.signatures]
+        if not any(fits):
             return 0
+        if not wanted.failed:
+            return _places(fits[number] for number in self._taken.which)
         return _places(
-            step.signature in fitting and (step.error or not wanted.failed) for step in self._steps
+            failed and fits[number]
+            for number, failed in zip(self._taken.which, self._taken.failed, strict=True)
         )
-
-    @cached_property
-    def _signatures(self) -> set[str]:
-        return {step.signature for step in self._steps}
 
     def _repeated(self, part: Expression, least: int, starts: Places) -> Places:
         if is_on_one_step(part):

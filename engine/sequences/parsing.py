@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import InputError
+from engine.errors import ExpressionError
 from engine.sequences.tree import (
     And,
     Edge,
@@ -80,8 +82,8 @@ def parse(text: str) -> Expression:
 
     Raises
     ------
-    InputError
-        One sentence: the column, what stands there and what was expected.
+    ExpressionError
+        One sentence, with the column where it is about one: what stands there and what was expected.
 
     Examples
     --------
@@ -89,18 +91,20 @@ def parse(text: str) -> Expression:
     ('>',)
     >>> parse("a > > b")
     Traceback (most recent call last):
-    engine.errors.InputError: column 5: '>' stands where a step was expected
+    engine.errors.ExpressionError: column 5: '>' stands where a step was expected
     """
     from lark.exceptions import UnexpectedInput, VisitError
 
     if len(text) > MAX_CHARACTERS:
-        raise InputError(f"an expression has at most {MAX_CHARACTERS:,} characters, this one {len(text):,}")
+        raise ExpressionError(
+            f"an expression has at most {MAX_CHARACTERS:,} characters, this one {len(text):,}"
+        )
     if text.count("(") + text.count("!") > MAX_NESTING:
-        raise InputError(f"an expression has at most {MAX_NESTING} parentheses and !")
+        raise ExpressionError(f"an expression has at most {MAX_NESTING} parentheses and !")
     try:
         found: Any = _parser().parse(text)
     except UnexpectedInput as error:
-        raise InputError(_complaint(text, error)) from None
+        raise _complaint(text, error) from None
     except VisitError as error:
         raise error.orig_exc from None
     expression: Expression = found
@@ -115,18 +119,22 @@ def _parser() -> Lark:
     return Lark(GRAMMAR, parser="lalr", start="either", transformer=_Builder())
 
 
-def _complaint(text: str, error: UnexpectedInput) -> str:
+def _complaint(text: str, error: UnexpectedInput) -> ExpressionError:
     expected = getattr(error, "expected", None) or getattr(error, "allowed", None) or ()
     wanted = "a step" if "STEP" in expected else _MORE
     token = getattr(error, "token", None)
     if token is not None and token.type == "$END":
         missing = "a step" if "STEP" in expected else ")"
-        return f"column {len(text) + 1}: {missing} is missing"
+        return _wrong(len(text) + 1, f"{missing} is missing")
     at = error.pos_in_stream or 0
     if text[at] == '"':
-        return f"column {at + 1}: a quotation begins that does not end"
+        return _wrong(at + 1, "a quotation begins that does not end")
     found = text[at] if token is None else str(token)
-    return f"column {at + 1}: {_short(found)} stands where {wanted} was expected"
+    return _wrong(at + 1, f"{_short(found)} stands where {wanted} was expected")
+
+
+def _wrong(column: int, what: str) -> ExpressionError:
+    return ExpressionError(f"column {column}: {what}", column)
 
 
 def _short(text: str) -> str:
@@ -152,8 +160,9 @@ class _Builder:
         part, times = parts
         least = int(times[1:][:6])
         if not 1 <= least <= MAX_REPEAT:
-            raise InputError(f"column {times.column}: {times} is no number from x1 to x{MAX_REPEAT}")
-        return Repeat(_alone(_of_steps(part)), least)
+            raise _wrong(times.column, f"{times} is no number from x1 to x{MAX_REPEAT}")
+        with _near(times):
+            return Repeat(_alone(_of_steps(part)), least)
 
     def item(self, parts: list[Any]) -> list[Expression]:
         return [Edge(part == "$") if isinstance(part, str) else part for part in parts]
@@ -171,10 +180,11 @@ class _Builder:
             return parts[0]
         both_sides = zip(parts, links, parts[1:], strict=False)
         if any(isinstance(a, Not) and link == ".." and isinstance(b, Not) for a, link, b in both_sides):
-            raise InputError("two ! with .. between them: write !(A or B)")
+            raise ExpressionError("two ! with .. between them: write !(A or B)", _column(items))
         around = pairwise(("..", *links, ".."))
-        placed = (_beside(part, *both) for part, both in zip(parts, around, strict=True))
-        return Sequence(tuple(placed), tuple(links))
+        with _near(*items):
+            placed = tuple(_beside(part, *both) for part, both in zip(parts, around, strict=True))
+        return Sequence(placed, tuple(links))
 
     def step(self, parts: list[Any]) -> Expression:
         return _step(parts[0])
@@ -186,21 +196,35 @@ class _Builder:
         name, _, value = parts[0].partition(":")
         pattern = _pattern(value)
         if name == "outcome" and not any(map(pattern.fits, OUTCOME_WORDS)):
-            raise InputError(f"column {parts[0].column}: outcome: is one of {', '.join(OUTCOME_WORDS)}")
+            raise _wrong(parts[0].column, f"outcome: is one of {', '.join(OUTCOME_WORDS)}")
         return Field(name, pattern)
+
+
+@contextmanager
+def _near(*parts: Any) -> Iterator[None]:
+    """Place what is wrong inside, unless it has a place, at the first sign that joins the parts."""
+    try:
+        yield
+    except ExpressionError as error:
+        error.column = error.column or _column(parts)
+        raise
+
+
+def _column(parts: Iterable[Any]) -> int:
+    return next((getattr(part, "column", 0) for part in parts if isinstance(part, str)), 0)
 
 
 def _of_steps(part: Expression) -> Expression:
     """The part of a sequence, unless it is none that stands at a place among the steps."""
     for name in fields_of(part):
-        raise InputError(f"{name}: says something of the whole run: join it with and, or or !")
+        raise ExpressionError(f"{name}: says something of the whole run: join it with and, or or !")
     if is_on_one_step(part):
         return part
     match part:
         case And():
-            raise InputError("inside a sequence, and joins conditions on one step: (a and !error(*))")
+            raise ExpressionError("inside a sequence, and joins conditions on one step: (a and !error(*))")
         case Not():
-            raise InputError("! of more than one step stands beside a .. of its sequence: a .. !(b > c)")
+            raise ExpressionError("! of more than one step stands beside a .. of its sequence: a .. !(b > c)")
         case Or(parts):
             for each in parts:
                 _of_steps(each)
@@ -221,14 +245,14 @@ def _beside(part: Expression, left: Link, right: Link) -> Expression:
 def _alone(part: Expression) -> Expression:
     """What is repeated or excluded, unless it does so itself: one in the other would take too long."""
     if goes_place_by_place(part):
-        raise InputError("x or ! of more than one step stands in no other x or ! of its sequence")
+        raise ExpressionError("x or ! of more than one step stands in no other x or ! of its sequence")
     return part
 
 
 def _step(token: Any, failed: bool = False) -> Step:
     text = str(token)
     if text in _PREFIXES:
-        raise InputError(f"column {token.column}: {text} names nothing")
+        raise _wrong(token.column, f"{text} names nothing")
     kind, colon, name = text.partition(":")
     if colon and text.startswith(_PREFIXES[:3]):
         return Step(_pattern(name), kind, failed)

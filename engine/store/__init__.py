@@ -378,10 +378,14 @@ class Store(Protocol):
     def paths(self, cohort: Cohort, now_ns: int, max_runs: int = MAX_RUNS) -> Paths:
         """The cohort's paths, newest first: completed runs, then live ones, ``max_runs`` of each.
 
+        Of these, where the cohort is narrowed, the runs that are what its expression says.
+
         Raises
         ------
         UnknownAgentError
             If the agent has no run at all in the tenant; an empty window is no error.
+        InputError
+            The expression cannot be read, or takes more than 10 seconds to ask.
         """
 
     def histories(self, cohort: Cohort, now_ns: int, max_runs: int = MAX_RUNS) -> Iterator[Run]:
@@ -403,7 +407,10 @@ class Store(Protocol):
         """The (first ``limit``) spans of the run's traces by start; raises UnknownRunError."""
 
     def runs(self, cohort: Cohort, now_ns: int, limit: int = 100, wanted: Wanted = EVERY) -> list[RunRow]:
-        """The first of the cohort's runs that are wanted, newest first."""
+        """The first of the cohort's runs that are wanted, newest first.
+
+        Where the cohort is narrowed, the first of the next 20,000 that are wanted and are what it says.
+        """
 
     def live_runs(self, tenant: str, now_ns: int, limit: int, agent: str | None = None) -> list[Run]:
         """Runs in flight with their steps, of all agents or one, the most recently active ``limit`` first."""

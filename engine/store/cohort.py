@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import UnknownAgentError
+from engine.narrowing import selected
 from engine.paths import Paths
 from engine.runs import Cohort, Outcome
+from engine.store.histories import run_ids
 from engine.store.keys import cohort_numbers
 from engine.store.schema import VIEWS
 from engine.store.scope import IS_LIVE, scope
@@ -38,7 +40,7 @@ and paths would still agree. Only which runs a bound keeps, and who is listed fi
 
 
 def read_paths(db: sqlite3.Connection, cohort: Cohort, now_ns: int, max_runs: int) -> Paths:
-    """The cohort's paths as columns."""
+    """The cohort's paths as columns: those of the latest runs, and of these the ones that it lets through."""
     found = cohort_numbers(db, cohort)
     if found is None:
         raise UnknownAgentError(f"No run of the agent {cohort.agent!r} is in the store.")
@@ -46,7 +48,11 @@ def read_paths(db: sqlite3.Connection, cohort: Cohort, now_ns: int, max_runs: in
     asked = {"agent": agent, "view": VIEWS.index(cohort.view), **scope(cohort.window, now_ns)}
     completed = _joined(db, _COMPLETED, {**asked, "limit": max_runs + 1})
     live = _joined(db, _LIVE, {**asked, "limit": max_runs + 1})
-    return _columns(db, tenant, completed, live, max_runs)
+    paths = _columns(db, tenant, completed, live, max_runs)
+    if not cohort.where:
+        return paths
+    fitting = run_ids(db, cohort, now_ns, max_runs)
+    return selected(paths, np.array([run_id in fitting for run_id in paths.run_ids], bool))
 
 
 class Joined(NamedTuple):

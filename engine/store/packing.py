@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from engine.runs import Step
+from engine.sequences import Taken
 from engine.spans import Event, Span, Status
 from engine.store.fitting import fitted, fitted_step
 
@@ -126,6 +127,12 @@ def _pack_steps(steps: Sequence[Step], trace_ids: Iterable[str]) -> bytes:
 def unpack_signatures(blob: bytes) -> tuple[str, ...]:
     """The signatures of packed steps, each once."""
     return _SIGNATURES.decode(blob).signatures
+
+
+def unpack_taken(blob: bytes) -> Taken:
+    """What an expression asks of packed steps."""
+    kept = _STEPS.decode(blob)
+    return Taken(kept.signatures, [step[0] for step in kept.steps], [step[5] for step in kept.steps])
 
 
 def unpack_steps(blob: bytes) -> tuple[tuple[Step, ...], tuple[str, ...]]:

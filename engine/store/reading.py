@@ -7,6 +7,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
+from itertools import islice
 from typing import Any
 
 from engine.conventions import Evaluation, read
@@ -25,9 +26,10 @@ from engine.runs import (
     said,
 )
 from engine.spans import Span
-from engine.store import AgentSummary, DayRow, Place, RunRow, Wanted
+from engine.store import MAX_RUNS, AgentSummary, DayRow, Place, RunRow, Wanted
 from engine.store.fitting import bounded, plain
 from engine.store.keys import cohort_numbers, tenant_number, told_names, traces_of_run, traces_told
+from engine.store.narrowed import Asked
 from engine.store.packing import unpack_steps
 from engine.store.scope import IS_LIVE, scope
 from engine.store.settling import declarations_of, each_span
@@ -64,14 +66,14 @@ WHERE a.tenant = :tenant AND a.name IN (SELECT value FROM json_each(:agents)) AN
   AND start_ns >= :from_ns GROUP BY a.no, day, outcome"""
 
 _ROWS = f"""
-SELECT run_id, version, ticket, start_ns, last_ns, outcome, source, {IS_LIVE}, step_count, no
+SELECT run_id, version, ticket, start_ns, last_ns, outcome, source, {IS_LIVE}, step_count, no, {{}}
 FROM runs INDEXED BY {{}} agent = :agent AND start_ns >= :from_ns AND start_ns < :to_ns
   AND start_ns <= :place_ns AND (start_ns < :place_ns OR no < :number)
   AND (:outcome IS NULL OR :outcome = CASE WHEN {IS_LIVE} THEN 3 ELSE outcome END)
   AND (:version IS NULL OR :version = version)
 ORDER BY start_ns DESC, no DESC LIMIT :limit"""
-_BY_START = _ROWS.format("runs_by_start WHERE")
-_BY_TICKET = _ROWS.format("runs_by_ticket WHERE tenant = :tenant AND ticket = :ticket AND")
+_BY_START = "runs_by_start WHERE"
+_BY_TICKET = "runs_by_ticket WHERE tenant = :tenant AND ticket = :ticket AND"
 _TOP = Place(2**63 - 1, 2**63 - 1)
 """Above every run."""
 
@@ -163,8 +165,20 @@ def runs(db: sqlite3.Connection, cohort: Cohort, now_ns: int, limit: int, wanted
         "number": bounded(number),
         **scope(cohort.window, now_ns),
     }
-    query = _BY_START if wanted.ticket is None else _BY_TICKET
-    return [row(cohort.agent, *found) for found in db.execute(query, asked)]
+    by = _BY_START if wanted.ticket is None else _BY_TICKET
+    if cohort.where:
+        looked_through = db.execute(_ROWS.format("steps", by), asked | {"limit": MAX_RUNS})
+        return [row(cohort.agent, *found) for found in islice(_fitting(looked_through, cohort.where), limit)]
+    return [row(cohort.agent, *found[:-1]) for found in db.execute(_ROWS.format("NULL", by), asked)]
+
+
+def _fitting(rows: Iterable[tuple[Any, ...]], where: str) -> Iterator[tuple[Any, ...]]:
+    """The rows whose runs are what an expression says, without the steps at their end."""
+    asked = Asked(where)
+    for *found, steps in rows:
+        _, version, ticket, _, _, outcome, _, live, *_ = found
+        if asked.fits(version, ticket, Outcome.UNKNOWN if live else outcome, steps):
+            yield tuple(found)
 
 
 def row(
