@@ -143,15 +143,17 @@ def _failed_in(run: Run, view: View) -> Iterator[str]:
 
 def _taken(paths: Paths, completed: Ints) -> _Incidence:
     """The tokens on the paths of completed runs; the mark is none."""
-    number = np.full(paths.outcome.size, -1, np.int64)
-    number[completed] = np.arange(completed.size)
-    run = np.repeat(number, np.diff(paths.offset))
+    place = np.full(paths.outcome.size, -1, np.int64)
+    place[completed] = np.arange(completed.size)
+    run = np.repeat(place, np.diff(paths.offset))
     counted = (run >= 0) & (paths.code >= 0)
     of_count = np.array([bucket(max(1, count)) for count in range(256)], np.int64)
-    token = paths.code.astype(np.int64) * _BUCKETS + of_count[paths.count]
-    tokens, step = np.unique(token[counted], return_inverse=True)
-    steps = tuple(Token(paths.signatures[each // _BUCKETS], each % _BUCKETS) for each in tokens.tolist())
-    return _once(steps, run[counted], step)
+    token = (paths.code.astype(np.int64) * _BUCKETS + of_count[paths.count])[counted]
+    occurs = np.zeros(len(paths.signatures) * _BUCKETS, bool)
+    occurs[token] = True
+    number, tokens = np.cumsum(occurs) - 1, np.flatnonzero(occurs).tolist()
+    steps = tuple(Token(paths.signatures[each // _BUCKETS], each % _BUCKETS) for each in tokens)
+    return _once(steps, run[counted], number[token])
 
 
 def _failed(run_ids: list[str], failed: Mapping[str, Iterable[str]]) -> _Incidence:
@@ -164,8 +166,9 @@ def _failed(run_ids: list[str], failed: Mapping[str, Iterable[str]]) -> _Inciden
 
 
 def _once(steps: tuple[Token, ...], run: Ints, step: Ints) -> _Incidence:
-    pairs = np.unique(step * (int(run.max(initial=0)) + 1) + run)
-    step, run = np.divmod(pairs, int(run.max(initial=0)) + 1)
+    runs = int(run.max(initial=0)) + 1
+    pairs = np.sort(step * runs + run)
+    step, run = np.divmod(pairs[np.diff(pairs, prepend=-1) > 0], runs)
     return _Incidence(steps, run, step)
 
 
