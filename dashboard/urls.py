@@ -15,6 +15,8 @@
     /rules?agent=A&rules=TEXT               rules for outcomes, and what others would change
     /fuses?policy=NAME&run=RUN&after=NUMBER policies, and the ledger of their firings, or a part of it
     /fuses?edit=NAME&draft=FIELDS           the form of a policy, a new one without a name
+    /backtest?agent=A&support=30&after=3&history=earlier&cost=2&odds=35&policy=NAME
+                                            what a fuse would have done to runs that are over; odds in %
     /palette?q=TEXT                         names that hold a text while it is typed, as JSON
     /go?q=TEXT                              a pasted run, trace, ticket or agent
     /found?q=TEXT                           what that text names, when it is not one thing
@@ -36,6 +38,8 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlencode
 
+from engine.backtest import COST, Fuse
+from engine.fuses import AFTER_STEPS, LARGEST, MIN_SUPPORT
 from engine.ingest.scalars import MAX_TIME_NS, iso_ns
 from engine.judging import KINDS
 from engine.listing import COLUMNS, EVERY, NEWEST, OUTCOMES, PLACES, SOURCES, Filters
@@ -58,6 +62,7 @@ SAVE_RULES = "/rules/save"
 IMPORT = "/import"
 """Where a page sends a file of traces, as it is."""
 FUSES = "/fuses"
+BACKTEST = "/backtest"
 SAVE_POLICY = "/fuses/save"
 SET_MODE = "/fuses/mode"
 REMOVE_POLICY = "/fuses/remove"
@@ -87,6 +92,7 @@ API_CHECK = "/api/v1/check"
 API_POLICIES = "/api/v1/policies"
 API_POLICY = "/api/v1/policies/<name>"
 API_FIRINGS = "/api/v1/firings"
+API_BACKTEST = "/api/v1/backtest"
 API_ERASURES = "/api/v1/erasures"
 API_ERASURE = "/api/v1/erasures/<erasure_id>"
 API_DOCUMENT = "/api/openapi.json"
@@ -118,7 +124,7 @@ CHOSEN: Final = ("node", "find", "only")
 """What is chosen on a page and does not make it another one."""
 
 
-WINDOWED = (MAP, RUN, RUNS, CALIBRATION)
+WINDOWED = (MAP, RUN, RUNS, CALIBRATION, BACKTEST)
 """Pages of a window."""
 
 
@@ -145,6 +151,9 @@ class Look(NamedTuple):
         The policy that is edited, "" for a new one, None for none.
     draft : str
         What its form holds, as a query of its own.
+    fuse, cost, odds : Fuse, float, float or None
+        The fuse that is tried on runs that are over, what a false stop costs, and at which odds; None
+        for those that are best.
     complaint : str
         What of the URL could not be read, "" if all of it.
     """
@@ -169,6 +178,9 @@ class Look(NamedTuple):
     after: int = 0
     edit: str | None = None
     draft: str = ""
+    fuse: Fuse = Fuse()
+    cost: float = COST
+    odds: float | None = None
     complaint: str = ""
 
     def cohort(self, tenant: str) -> Cohort:
@@ -189,6 +201,7 @@ def parse(search: str | None) -> Look:
     found = {key: values[-1] for key, values in parse_qs((search or "").lstrip("?"), True).items()}
     asked, complaint = window(found)
     filters, unread = _filters(found)
+    fuse, cost, odds, unfit = _fuse(found)
     return Look(
         agent=found.get("agent", ""),
         window=asked,
@@ -210,7 +223,10 @@ def parse(search: str | None) -> Look:
         after=_number(found.get("after", "")),
         edit=found.get("edit"),
         draft=found.get("draft", ""),
-        complaint=" ".join(each for each in (complaint, unread) if each),
+        fuse=fuse,
+        cost=cost,
+        odds=odds,
+        complaint=" ".join(each for each in (complaint, unread, unfit) if each),
     )
 
 
@@ -240,6 +256,51 @@ def _number(text: str) -> int:
     (17, 0, 0)
     """
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0
+
+
+def _fuse(found: Mapping[str, str]) -> tuple[Fuse, float, float | None, str]:
+    """A fuse, the cost of a false stop, the odds, and what of them cannot be read.
+
+    >>> _fuse({"support": "20", "history": "earlier", "odds": "12.5", "cost": "2"})
+    (Fuse(min_support=20, after_steps=3, earlier=True), 2.0, 0.125, '')
+    >>> _fuse({"odds": "0", "support": "few"})[2:]
+    (None, 'support=few is no whole number from 1 to 1,000,000,000. odds=0 is no percentage over 0.')
+    """
+    texts = {key: found.get(key, "").strip() for key in ("support", "after", "cost", "odds")}
+    bounds = {"support": (1, LARGEST), "after": (0, LARGEST), "cost": (0, LARGEST), "odds": (1e-9, 100)}
+    read = {
+        key: _figure(text, *bounds[key], whole=key in ("support", "after"))
+        for key, text in texts.items()
+        if text
+    }
+    said = {
+        "support": f"no whole number from 1 to {LARGEST:,}",
+        "after": f"no whole number from 0 to {LARGEST:,}",
+        "cost": f"no number from 0 to {LARGEST:,}",
+        "odds": "no percentage over 0",
+    }
+    wrong = [f"{key}={texts[key]:.200} is {said[key]}." for key, value in read.items() if value is None]
+    known = {key: value for key, value in read.items() if value is not None}
+    fuse = Fuse(
+        int(known.get("support", MIN_SUPPORT)),
+        int(known.get("after", AFTER_STEPS)),
+        found.get("history") == "earlier",
+    )
+    odds = known["odds"] / 100 if "odds" in known else None
+    return fuse, float(known.get("cost", COST)), odds, " ".join(wrong)
+
+
+def _figure(text: str, low: float, high: float, whole: bool) -> float | None:
+    """A number between bounds, perhaps a whole one; None for what is none.
+
+    >>> _figure("12,5 %", 0, 100, False), _figure("12.5", 0, 100, True), _figure("1e999", 0, 100, True)
+    (12.5, None, None)
+    """
+    try:
+        value = float(text.removesuffix("%").strip().replace(",", "."))
+    except ValueError:
+        return None
+    return value if low <= value <= high and (value.is_integer() or not whole) else None
 
 
 def window(found: Mapping[str, str]) -> tuple[Window, str]:
@@ -441,6 +502,34 @@ def fuses_url(
     if edit is not None:
         query |= {"edit": edit} | ({"draft": draft} if draft else {})
     return f"{FUSES}?{urlencode(query)}" if query else FUSES
+
+
+def fuse_query(look: Look) -> dict[str, str]:
+    """The part of a query that tells of the fuse which is tried.
+
+    >>> fuse_query(Look()), fuse_query(Look(odds=0.125, cost=2.0, fuse=Fuse(20, 3, earlier=True)))
+    ({}, {'support': '20', 'history': 'earlier', 'cost': '2', 'odds': '12.5'})
+    """
+    fuse = look.fuse
+    parts = {
+        "policy": look.policy,
+        "support": "" if fuse.min_support == MIN_SUPPORT else str(fuse.min_support),
+        "after": "" if fuse.after_steps == AFTER_STEPS else str(fuse.after_steps),
+        "history": "earlier" if fuse.earlier else "",
+        "cost": "" if look.cost == COST else f"{look.cost:.12g}",
+        "odds": "" if look.odds is None else f"{100 * look.odds:.12g}",
+    }
+    return {key: value for key, value in parts.items() if value}
+
+
+def backtest_url(look: Look) -> str:
+    """What a fuse would have done to an agent's runs that are over.
+
+    >>> backtest_url(Look(agent="a", window=ALL_TIME, odds=0.5, policy="low"))
+    '/backtest?agent=a&window=all&policy=low&odds=50'
+    """
+    parts = ({"agent": look.agent} if look.agent else {}) | window_query(look.window) | fuse_query(look)
+    return f"{BACKTEST}?{urlencode(parts)}" if parts else BACKTEST
 
 
 def go_url(text: str) -> str:

@@ -20,6 +20,9 @@ from engine.statistics import wilson, wilson_one
 ODDS: Final = tuple(percent / 100 for percent in range(1, 101))
 """The odds that are tried: every percentage."""
 
+COST: Final = 1.0
+"""Rightly stopped runs that one stopped wrongly costs, unless somebody says otherwise."""
+
 
 class Fuse(NamedTuple):
     """What a fuse goes by, all but its odds.

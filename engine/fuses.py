@@ -26,7 +26,7 @@ MAX_NAME = 100
 """Characters of a policy's name."""
 MAX_POLICIES = 100
 """Policies of a tenant at most: a check asks every one."""
-_LARGEST = 10**9
+LARGEST = 10**9
 
 Action: TypeAlias = Literal["allow", "warn", "stop"]
 Mode: TypeAlias = Literal["enforce", "shadow"]
@@ -57,8 +57,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     agent: Annotated[str, Meta(pattern=r"\S")] | None = None
     min_success_odds: Annotated[float, Meta(gt=0, le=1)]
     action: Literal["stop", "warn"]
-    foresight_min_support: Annotated[int, Meta(ge=1, le=_LARGEST)] = MIN_SUPPORT
-    foresight_after_steps: Annotated[int, Meta(ge=0, le=_LARGEST)] = AFTER_STEPS
+    foresight_min_support: Annotated[int, Meta(ge=1, le=LARGEST)] = MIN_SUPPORT
+    foresight_after_steps: Annotated[int, Meta(ge=0, le=LARGEST)] = AFTER_STEPS
     mode: Mode = "enforce"
 
     def __post_init__(self) -> None:

@@ -80,7 +80,7 @@ def navigation(path: str, look: Look, agent: str) -> Component:
     if agent:
         links.append(("Calibration", "c", urls.calibration_url(here), path == urls.CALIBRATION))
     links.append(("Compare", "d", urls.COMPARE, path == urls.COMPARE))
-    links.append(("Fuses", "f", urls.FUSES, path == urls.FUSES))
+    links.append(("Fuses", "f", urls.FUSES, path in (urls.FUSES, urls.BACKTEST)))
     return html.Nav(
         [dcc.Link("Forkmap", href=urls.HOME, className="logo"), *(_link(*link) for link in links)],
         **aria(label="Pages"),
