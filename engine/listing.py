@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from engine.growing import Flags, Ints
 from engine.judging import KINDS, Verdicts, judge_live, judge_members
 from engine.maps import BehaviourMap
-from engine.paths import MARK, Paths, identifier, parse_signature
-from engine.runs import Outcome, Source
+from engine.narrowing import selected
+from engine.paths import BUCKET_STARTS, MARK, Paths, Token, identifier, parse_signature
+from engine.runs import Cohort, Outcome, Source
 from engine.store import RunRow, Store, Wanted
 
 OUTCOMES: Final = {
@@ -58,6 +59,8 @@ class Filters(NamedTuple):
         Exactly these.
     step : str
         A signature, or its name of whichever kind, that is on the path.
+    token : str
+        The text of a token that is on the path: a signature with its repeats, which have to be those.
     steps : int
         Steps it took at least.
     node : str
@@ -75,6 +78,7 @@ class Filters(NamedTuple):
     steps: int = 0
     node: str = ""
     at: str = ""
+    token: str = ""
 
 
 EVERY: Final = Filters()
@@ -160,19 +164,26 @@ class Listing:
     store: Store
 
     def __call__(self, behaviour: BehaviourMap) -> Table:
-        """Read the table of a map's runs."""
-        bound = max(len(behaviour.run_ids), len(behaviour.live_run_ids)) + _SINCE
-        paths = self.store.paths(behaviour.cohort, behaviour.now_ns, bound)
-        return tabulate(behaviour, paths, self._rows(behaviour))
+        """Read the table of a map's runs.
 
-    def _rows(self, behaviour: BehaviourMap) -> dict[str, RunRow]:
+        A narrowed map says which runs it is of; these are picked, and nothing is asked of their steps again.
+        """
+        cohort = behaviour.cohort._replace(where="")
+        bound = max(len(behaviour.run_ids), len(behaviour.live_run_ids), behaviour.narrowed_from) + _SINCE
+        paths = self.store.paths(cohort, behaviour.now_ns, bound)
+        if behaviour.cohort.where:
+            members = {*behaviour.run_ids, *behaviour.live_run_ids}
+            paths = selected(paths, np.array([run_id in members for run_id in paths.run_ids], bool))
+        return tabulate(behaviour, paths, self._rows(behaviour, cohort))
+
+    def _rows(self, behaviour: BehaviourMap, cohort: Cohort) -> dict[str, RunRow]:
         """What the store lists of the map's runs; others that came since are passed over."""
         wanted = {*behaviour.run_ids, *behaviour.live_run_ids}
+        limit = max(len(wanted), behaviour.narrowed_from) + _SINCE
         found, page = dict[str, RunRow](), list[RunRow]()
         for _ in range(_TRIES):
             after = page[-1].place if page else None
-            limit = len(wanted) + _SINCE
-            page = self.store.runs(behaviour.cohort, behaviour.now_ns, limit, Wanted(after=after))
+            page = self.store.runs(cohort, behaviour.now_ns, limit, Wanted(after=after))
             found |= {row.run_id: row for row in page if row.run_id in wanted}
             if len(page) < limit or len(found) == len(wanted):
                 break
@@ -256,6 +267,8 @@ def narrow(table: Table, wanted: Filters) -> Ints:
         fits &= _equal(table.tickets, identifier(wanted.ticket))
     if wanted.step:
         fits &= _took(table, wanted.step)
+    if wanted.token:
+        fits &= _holds(table, wanted.token)
     if wanted.steps:
         fits &= table.steps >= wanted.steps
     if wanted.node:
@@ -275,7 +288,24 @@ def _took(table: Table, step: str) -> Flags:
         for code, signature in enumerate(paths.signatures)
         if step in (signature, parse_signature(signature)[1])
     ]
-    hits = np.isin(paths.code, [-1] if step == MARK else codes)
+    return _on_path(table, np.isin(paths.code, [-1] if step == MARK else codes))
+
+
+def _holds(table: Table, text: str) -> Flags:
+    """Whether a run has the token of that text on its path."""
+    paths = table.paths
+    bucket = np.searchsorted(BUCKET_STARTS, paths.count, side="right") - 1
+    hits = np.zeros(paths.code.size, bool)
+    for code, signature in enumerate(paths.signatures):
+        for each in range(len(BUCKET_STARTS)):
+            if str(Token(signature, each)) == text:
+                hits |= (paths.code == code) & (bucket == each)
+    return _on_path(table, hits)
+
+
+def _on_path(table: Table, hits: Flags) -> Flags:
+    """Whether any token of a run's path is among those."""
+    paths = table.paths
     before = np.concatenate([[0], np.cumsum(hits)])
     took = before[paths.offset[1:]] > before[paths.offset[:-1]]
     return np.asarray(np.append(took, False)[table.path])

@@ -92,6 +92,8 @@ class BehaviourMap:
         Where each of them stands.
     tested, impossible : int
         Children compared with their siblings; of these, how many had siblings under 25 %.
+    narrowed_from : int
+        Completed and live runs that were asked the cohort's expression; 0 if it has none.
     """
 
     cohort: Cohort
@@ -131,6 +133,7 @@ class BehaviourMap:
     totals: Totals
     tested: int
     impossible: int
+    narrowed_from: int = 0
 
     def __len__(self) -> int:
         return self.parent.size
@@ -258,6 +261,7 @@ def build(cohort: Cohort, paths: Paths, now_ns: int, max_nodes: int = MAX_NODES)
         totals=_totals(paths, tree, support, bounded=bool(not kept.all())),
         tested=comparison.tested,
         impossible=comparison.impossible,
+        narrowed_from=paths.narrowed_from,
     )
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from engine.errors import UnknownAgentError, UnknownRunError
 from engine.fuses import Firing, Policy
 from engine.keys import Key
+from engine.narrowing import selected
 from engine.paths import MARK, Paths, fold, half, parse_signature
 from engine.rules import Rule, ruled
 from engine.runs import (
@@ -29,6 +30,7 @@ from engine.runs import (
     is_live,
 )
 from engine.selections import Selection
+from engine.sequences import matches, parse
 from engine.spans import Span
 from engine.store import (
     BATCH,
@@ -171,12 +173,16 @@ class MemoryStore:
     def paths(self, cohort: Cohort, now_ns: int, max_runs: int = 20_000) -> Paths:
         if not self._inside(cohort.agent, Window(0), now_ns):
             raise UnknownAgentError(f"No run of agent {cohort.agent!r} is in this store.")
-        return _paths(self._inside(cohort.agent, cohort.window, now_ns), cohort, now_ns)
+        paths = _paths(self._inside(cohort.agent, cohort.window, now_ns), cohort, now_ns)
+        if not cohort.where:
+            return paths
+        fitting = {run.run_id for run in self._of(cohort, now_ns)}
+        return selected(paths, np.array([run_id in fitting for run_id in paths.run_ids], bool))
 
     def histories(self, cohort: Cohort, now_ns: int, max_runs: int = 20_000) -> Iterator[Run]:
         if not self._inside(cohort.agent, Window(0), now_ns):
             raise UnknownAgentError(f"No run of agent {cohort.agent!r} is in this store.")
-        return iter(self._inside(cohort.agent, cohort.window, now_ns))
+        return iter(self._of(cohort, now_ns))
 
     def run(self, tenant: str, run_id: str) -> Run:
         if run_id not in self._runs:
@@ -190,7 +196,7 @@ class MemoryStore:
         ]
 
     def runs(self, cohort: Cohort, now_ns: int, limit: int = 100, wanted: Wanted = EVERY) -> list[RunRow]:
-        rows = [_row(run, now_ns) for run in self._inside(cohort.agent, cohort.window, now_ns)]
+        rows = [_row(run, now_ns) for run in self._of(cohort, now_ns)]
         return [row for row in rows if wanted.outcome in (None, row.outcome)][:limit]
 
     def live_runs(self, tenant: str, now_ns: int, limit: int, agent: str | None = None) -> list[Run]:
@@ -369,12 +375,25 @@ class MemoryStore:
     def close(self) -> None:
         pass
 
+    def _of(self, cohort: Cohort, now_ns: int) -> list[Run]:
+        found = self._inside(cohort.agent, cohort.window, now_ns)
+        return [run for run in found if not cohort.where or _fits(run, cohort.where, now_ns)]
+
     def _inside(self, agent: str, window: Window, now_ns: int) -> list[Run]:
         start_ns, end_ns = window.bounds(now_ns)
         chosen = [
             run for run in self._runs.values() if run.agent == agent and start_ns <= run.start_ns < end_ns
         ]
         return sorted(chosen, key=lambda run: -run.start_ns)
+
+
+def _fits(run: Run, where: str, now_ns: int) -> bool:
+    fields = {
+        "version": run.version,
+        "ticket": run.ticket,
+        "outcome": _outcome(run, now_ns).name.lower(),
+    }
+    return matches(parse(where), run.steps, fields)
 
 
 def _sent(run: Run, step: Step) -> Span:
