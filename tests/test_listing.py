@@ -11,6 +11,7 @@ from engine.builder import Maps, Ready
 from engine.judging import KINDS
 from engine.listing import Counts, Filters, Listing, Table, count, judged_by, narrow, ordered, tabulate
 from engine.maps import BehaviourMap, build
+from engine.occurrences import occurrences
 from engine.runs import Cohort, Outcome, Source
 from engine.verdicts import judge
 from tests.memory_cache import DictCache
@@ -106,6 +107,16 @@ def test_the_totals_of_a_map_are_those_of_its_table() -> None:
     }
 
 
+@given(cohorts())
+def test_the_runs_of_a_token_are_those_that_it_was_counted_by(samples: list[Sample]) -> None:
+    table = table_of(samples)
+    found = occurrences(table.paths, {}).steps
+    for each in (*found.harmful, *found.golden):
+        own = Filters(outcome="completed", token=str(each.step))
+        assert narrow(table, own).size == each.support
+        assert narrow(table, own._replace(outcome="success")).size == each.successes
+
+
 # --- what the store adds, filters and order ------------------------------------------------------
 
 
@@ -136,6 +147,9 @@ def table() -> Table:
         (Filters(step=" b "), ["r-2", "r-3"]),
         (Filters(step="m"), ["r-1", "r-2", "r-5"]),
         (Filters(step="nothing"), []),
+        (Filters(token="tool:b"), ["r-2", "r-3"]),
+        (Filters(token="b"), []),
+        (Filters(token="tool:b×2"), []),
         (Filters(steps=2), ["r-1", "r-2"]),
         (Filters(version="1"), []),
         (Filters(node="00000000000000ff"), []),

@@ -47,7 +47,7 @@ def form(table: Table, look: Look) -> Component:
         "view": "tools" if look.view == "tools" else "",
         "sort": look.sort if look.sort != NEWEST else "",
     }
-    hidden |= {"node": asked.node, "at": asked.at}
+    hidden |= {"node": asked.node, "at": asked.at, "token": asked.token}
     steps = {parse_signature(signature)[1] for signature in table.paths.signatures}
     every = html.A("All runs", href=urls.runs_url(look, sort=look.sort), className="small")
     return html.Form(
@@ -110,6 +110,7 @@ def said(table: Table, look: Look) -> list[Said]:
         (f"version {words.quoted(asked.version)}", asked._replace(version="")),
         (f"ticket {words.quoted(asked.ticket)}", asked._replace(ticket="")),
         (f"with the step {words.quoted(asked.step)}", asked._replace(step="")),
+        (f"with {words.quoted(asked.token)}, repeated just so", asked._replace(token="")),
         (f"at least {words.count(asked.steps, 'step')}", asked._replace(steps=0)),
     )
     plain = [Said(text, [text], without) for text, without in texts if without != asked]
