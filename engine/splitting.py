@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.changes import Changes, Moment, Split, changes
-from engine.joining import joined, of_version
+from engine.changes.joining import joined, of_version
 from engine.maps import build
 from engine.paths import Paths
 from engine.queries import BOUNDS, Bounds

@@ -1,4 +1,4 @@
-"""What changed most, in sentences: ways that runs take more or less often, and ways that end otherwise."""
+"""What changed most: ways that runs take more or less often, ways that end otherwise, and where that was."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from engine.changes import AFTER, BEFORE, Changes, Moment, Split, Way, ways_from
-from engine.forks import compared
+from engine.changes import AFTER, BEFORE, Changes, Way, ways_from
+from engine.growing import Flags, Ints
 from engine.paths import Token
+from engine.runs import Outcome
 from engine.siblings import ALPHA, MIN_SUPPORT
-from engine.statistics import proportion
+from engine.stratified import Stratified, stratified
 
 Kind: TypeAlias = Literal["new", "vanished", "more", "fewer", "better", "worse"]
 SHIFTS: tuple[Kind, ...] = ("new", "vanished", "more", "fewer")
@@ -34,6 +35,8 @@ class Change(NamedTuple):
         Of this test; ``holds`` if q is below 0.05, else it may be chance.
     points : float
         What it moved of the base rate, in [-1, 1].
+    tickets : Stratified or None
+        The same comparison within tickets; None where no run names one.
     """
 
     kind: Kind
@@ -46,6 +49,12 @@ class Change(NamedTuple):
     p: float
     q: float
     points: float
+    tickets: Stratified | None = None
+
+    @property
+    def grew(self) -> bool:
+        """Whether there is more of it after."""
+        return self.kind in ("new", "more", "better")
 
     @property
     def holds(self) -> bool:
@@ -93,7 +102,7 @@ def _leads(found: Changes, way: int) -> bool:
     return ways.size != 2 or way == ways[np.argmax(_moved(found, ways))]
 
 
-def _moved(found: Changes, ways: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[float]:
+def _moved(found: Changes, ways: Ints) -> list[float]:
     above = found.support[:, found.parent[ways]]
     shares = found.support[:, ways] / above
     moved: list[float] = (shares[AFTER] - shares[BEFORE]).tolist()
@@ -105,7 +114,7 @@ def _shift(found: Changes, way: int) -> Change:
     ways = ways_from(found, parent)
     counted = ways if ways.size == 2 else [way]
     points = float(found.shifted[counted].sum())
-    some, every = _pair(found.support[:, way]), _pair(found.support[:, parent])
+    some, every = pair(found.support[:, way]), pair(found.support[:, parent])
     grew = some[AFTER] * every[BEFORE] > some[BEFORE] * every[AFTER]
     kind: Kind = "more" if grew else "fewer"
     if not min(some):
@@ -116,7 +125,7 @@ def _shift(found: Changes, way: int) -> Change:
 
 
 def _ending(found: Changes, way: int) -> Change:
-    some, every = _pair(found.successes[:, way]), _pair(found.support[:, way])
+    some, every = pair(found.successes[:, way]), pair(found.support[:, way])
     grew = some[AFTER] * every[BEFORE] > some[BEFORE] * every[AFTER]
     told = float(found.success_p[way]), float(found.success_q[way]), float(found.changed[way])
     return _change(found, "better" if grew else "worse", way, some, every, *told)
@@ -134,10 +143,48 @@ def _change(
 ) -> Change:
     node = int(found.node[way])
     key, path = found.behaviour.key_text(node), found.behaviour.path(node)
-    return Change(kind, way, key, path, bool(found.kind[way] == Way.ENDED), some, every, p, q, points)
+    ended, tickets = bool(found.kind[way] == Way.ENDED), within_tickets(found, way, kind in SHIFTS)
+    return Change(kind, way, key, path, ended, some, every, p, q, points, tickets)
 
 
-def _pair(counts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[int, int]:
+def within_tickets(found: Changes, way: int, shift: bool = False) -> Stratified | None:
+    """The two sides compared only with runs of the same ticket, after minus before.
+
+    Parameters
+    ----------
+    found : Changes
+    way : int
+        Which way; 0 is the whole.
+    shift : bool
+        Compare how many took it of those that came to its parent, not how many of them succeeded.
+
+    Returns
+    -------
+    Stratified or None
+        None where no run names a ticket.
+    """
+    behaviour = found.behaviour
+    numbers = {ticket: number for number, ticket in enumerate(sorted({*behaviour.tickets} - {None}, key=str))}
+    if not numbers:
+        return None
+    took = _took(found, way)
+    runs = _took(found, int(found.parent[way])) if shift else took
+    stratum = np.array([numbers.get(ticket, -1) for ticket in behaviour.tickets], np.int64)
+    met = took if shift else behaviour.member_outcome == Outcome.SUCCESS
+    return stratified(stratum[runs], found.later[runs], met[runs])
+
+
+def _took(found: Changes, way: int) -> Flags:
+    """Members that took a way."""
+    behaviour, node = found.behaviour, int(found.node[way])
+    at = behaviour.member_node
+    if found.kind[way] == Way.BRANCH:
+        return np.asarray((at >= node) & (at < node + int(behaviour.size[node])))
+    return np.asarray((at == node) & (behaviour.member_kept == (found.kind[way] == Way.ENDED)))
+
+
+def pair(counts: Ints) -> tuple[int, int]:
+    """What is counted of both sides, as plain numbers."""
     return int(counts[BEFORE]), int(counts[AFTER])
 
 
@@ -154,78 +201,9 @@ def _parting(found: Changes, node: int) -> Parting:
         node,
         behaviour.key_text(node),
         behaviour.path(node),
-        _pair(found.support[:, node]),
-        _pair(found.successes[:, node]),
+        pair(found.support[:, node]),
+        pair(found.successes[:, node]),
         float(found.changed[node]),
         float(found.shifted[ways].sum()),
         float(found.changed[ways].sum()),
     )
-
-
-def sides(split: Split) -> tuple[str, str]:
-    """The two sides as a sentence names them.
-
-    >>> from engine.changes import Versions
-    >>> sides(Moment(0)), sides(Versions("v1", "v2"))
-    (('before', 'since then'), ('with v1', 'with v2'))
-    """
-    if isinstance(split, Moment):
-        return "before", "since then"
-    return f"with {split.before}", f"with {split.after}"
-
-
-_TELLS: dict[Kind, str] = {
-    "new": "New: {here}, runs now {take}",
-    "vanished": "Gone: {here}, runs no longer {take}",
-    "more": "{here}, more runs {take}",
-    "fewer": "{here}, fewer runs {take}",
-    "better": "Runs that {took} {here} succeed more often",
-    "worse": "Runs that {took} {here} succeed less often",
-}
-
-
-def explain(change: Change, split: Split) -> str:
-    """A change in one sentence: what, then the counts of both sides, then how sure that is."""
-    steps = change.path if change.ended else change.path[:-1]
-    here = f"after {steps[-1]}" if steps else "at the start"
-    what = "" if change.ended else f" {change.path[-1]}"
-    take, took = ("end", "ended") if change.ended else (f"take{what}", f"took{what}")
-    text = _TELLS[change.kind].format(here=here, take=take, took=took)
-    before, after = (_of(some, every) for some, every in zip(change.some, change.every, strict=True))
-    was, now = sides(split)
-    doubt = "" if change.holds else " It may be chance: among all that was tested, q is not below 0.05."
-    return (
-        f"{text[0].upper()}{text[1:]}: {after} {now}, {before} {was}; "
-        f"Fisher p {compared(change.p)}, q {compared(change.q)}.{doubt}"
-    )
-
-
-def _of(some: int, every: int) -> str:
-    rate = proportion(some, every)
-    return f"{some} of {every}" + ("" if rate is None else f" ({rate:.1%})")
-
-
-def headline(found: Changes) -> str:
-    """How the base rate changed, in a sentence, or why nothing can be said."""
-    counts = [
-        _of(*each) for each in zip(_pair(found.successes[:, 0]), _pair(found.support[:, 0]), strict=True)
-    ]
-    was, now = sides(found.split)
-    told = f"{counts[AFTER]} runs succeeded {now}, {counts[BEFORE]} {was}"
-    least = min(_pair(found.support[:, 0]))
-    if least < MIN_SUPPORT:
-        return f"{told}: too few to compare, it takes {MIN_SUPPORT} completed runs on each side."
-    moved = f"{100 * found.changed[0]:+.1f} points"
-    sure = "more than chance" if found.p < ALPHA else "no more than chance may do"
-    return f"{told}: {moved}, {sure} (Fisher p {compared(found.p)})."
-
-
-def summary(found: Changes, changes: tuple[Change, ...]) -> str:
-    """How much was tested and how much of it changed, in a sentence."""
-    tested = f"{found.shifts_tested} shares and {found.successes_tested} success rates were tested"
-    if not found.shifts_tested + found.successes_tested:
-        return f"No way could be tested: it takes {MIN_SUPPORT} completed runs of each side at one fork."
-    held = sum(each.holds for each in changes)
-    if not changes:
-        return f"Nothing else changed significantly: {tested}."
-    return f"{tested}; {held} changed (q < {ALPHA}), and {len(changes) - held} more may be chance."

@@ -1,0 +1,117 @@
+"""Changes in sentences: what, then the counts of both sides, then how sure that is."""
+
+from __future__ import annotations
+
+from engine.changes import AFTER, BEFORE, Changes, Moment, Split
+from engine.changes.ranking import Change, Kind, pair
+from engine.forks import compared
+from engine.siblings import ALPHA, MIN_SUPPORT
+from engine.statistics import proportion
+from engine.stratified import Stratified
+
+
+def sides(split: Split) -> tuple[str, str]:
+    """The two sides as a sentence names them.
+
+    >>> from engine.changes import Versions
+    >>> sides(Moment(0)), sides(Versions("v1", "v2"))
+    (('before', 'since then'), ('with v1', 'with v2'))
+    """
+    if isinstance(split, Moment):
+        return "before", "since then"
+    return f"with {split.before}", f"with {split.after}"
+
+
+_TELLS: dict[Kind, str] = {
+    "new": "New: {here}, runs now {take}",
+    "vanished": "Gone: {here}, runs no longer {take}",
+    "more": "{here}, more runs {take}",
+    "fewer": "{here}, fewer runs {take}",
+    "better": "Runs that {took} {here} succeed more often",
+    "worse": "Runs that {took} {here} succeed less often",
+}
+
+
+def explain(change: Change, split: Split) -> str:
+    """A change in one sentence: what, then the counts of both sides, then how sure that is."""
+    steps = change.path if change.ended else change.path[:-1]
+    here = f"after {steps[-1]}" if steps else "at the start"
+    what = "" if change.ended else f" {change.path[-1]}"
+    take, took = ("end", "ended") if change.ended else (f"take{what}", f"took{what}")
+    text = _TELLS[change.kind].format(here=here, take=take, took=took)
+    before, after = (_of(some, every) for some, every in zip(change.some, change.every, strict=True))
+    was, now = sides(split)
+    doubt = "" if change.holds else " It may be chance: among all that was tested, q is not below 0.05."
+    return (
+        f"{text[0].upper()}{text[1:]}: {after} {now}, {before} {was}; "
+        f"Fisher p {compared(change.p)}, q {compared(change.q)}.{doubt}"
+    )
+
+
+def _of(some: int, every: int) -> str:
+    rate = proportion(some, every)
+    return f"{some} of {every}" + ("" if rate is None else f" ({rate:.1%})")
+
+
+def headline(found: Changes) -> str:
+    """How the base rate changed, in a sentence, or why nothing can be said."""
+    counts = [_of(*each) for each in zip(pair(found.successes[:, 0]), pair(found.support[:, 0]), strict=True)]
+    was, now = sides(found.split)
+    told = f"{counts[AFTER]} runs succeeded {now}, {counts[BEFORE]} {was}"
+    least = min(pair(found.support[:, 0]))
+    if least < MIN_SUPPORT:
+        return f"{told}: too few to compare, it takes {MIN_SUPPORT} completed runs on each side."
+    moved = f"{100 * found.changed[0]:+.1f} points"
+    sure = "more than chance" if found.p < ALPHA else "no more than chance may do"
+    return f"{told}: {moved}, {sure} (Fisher p {compared(found.p)})."
+
+
+def summary(found: Changes, changes: tuple[Change, ...]) -> str:
+    """How much was tested and how much of it changed, in a sentence."""
+    tested = f"{found.shifts_tested} shares and {found.successes_tested} success rates were tested"
+    if not found.shifts_tested + found.successes_tested:
+        return f"No way could be tested: it takes {MIN_SUPPORT} completed runs of each side at one fork."
+    held = sum(each.holds for each in changes)
+    if not changes:
+        return f"Nothing else changed significantly: {tested}."
+    return f"{tested}; {held} changed (q < {ALPHA}), and {len(changes) - held} more may be chance."
+
+
+def told_within_tickets(found: Stratified | None, grew: bool = True) -> str:
+    """Whether a change holds among runs of the same tickets, in a sentence.
+
+    Parameters
+    ----------
+    found : Stratified or None
+        What :func:`within_tickets` says.
+    grew : bool
+        Whether there was more of it after, all runs taken together.
+
+    Examples
+    --------
+    >>> told_within_tickets(None)
+    'The runs name no ticket, so whether other work came in is not known.'
+    """
+    if found is None:
+        return "The runs name no ticket, so whether other work came in is not known."
+    if not found.shared:
+        return "Within tickets it cannot be told: the two sides share none."
+    counts = f"{counted(found.runs, 'run')} of {counted(found.strata, 'ticket')}"
+    if found.least >= ALPHA:
+        return f"Within tickets it cannot be told: {counts} are too few to show anything."
+    if found.p >= ALPHA:
+        return f"Not shown within tickets: {counts} could have shown it (exact p {compared(found.p)})."
+    holds = "Holds within tickets" if (found.difference > 0) == grew else "The other way round within tickets"
+    return (
+        f"{holds}: {100 * found.difference:+.1f} points, 95% interval {100 * found.low:+.1f} to "
+        f"{100 * found.high:+.1f}, by {counts} (exact p {compared(found.p)})."
+    )
+
+
+def counted(count: int, noun: str) -> str:
+    """A count and its noun.
+
+    >>> counted(1, "run"), counted(36, "run")
+    ('1 run', '36 runs')
+    """
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
