@@ -21,7 +21,8 @@ from typing import Any, Final, TypeVar
 
 from engine.builds import FAILURE_S, Builds
 from engine.calibration import Calibration
-from engine.changes import Changes, Split
+from engine.changes import Split
+from engine.changes.ranking import Findings
 from engine.claims import Claim
 from engine.errors import StoreError
 from engine.maps import BehaviourMap
@@ -105,7 +106,7 @@ class Maps:
         request = Request("calibration", cohort)
         return self._answer(request, self._shelf.get(request))
 
-    def changes(self, cohort: Cohort, split: Split) -> Answer[Changes]:
+    def changes(self, cohort: Cohort, split: Split) -> Answer[Findings]:
         """What changed between the two sides of a cohort, likewise."""
         request = Request("changes", cohort, split)
         return self._answer(request, self._shelf.get(request))

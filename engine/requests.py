@@ -10,7 +10,8 @@ from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from engine import queries, splitting
 from engine.calibration import Calibration
-from engine.changes import Changes, Split
+from engine.changes import Split
+from engine.changes.ranking import Findings
 from engine.maps import BehaviourMap
 from engine.occurrences import Occurrences
 from engine.queries import BOUNDS, Bounds
@@ -103,7 +104,7 @@ Answer: TypeAlias = Ready[T] | Unready
 
 def load(
     request: Request, store: Store, now_ns: int, bounds: Bounds = BOUNDS
-) -> BehaviourMap | Calibration | Changes | Occurrences | Questions:
+) -> BehaviourMap | Calibration | Findings | Occurrences | Questions:
     """Build what is requested from the store."""
     if request.split is not None:
         return splitting.load_changes(store, request.cohort, request.split, now_ns, bounds)

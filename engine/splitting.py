@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.changes import Changes, Moment, Split, changes
+from engine.changes import Moment, Split, changes
 from engine.changes.joining import joined, of_version
+from engine.changes.ranking import Findings, findings
 from engine.maps import build
 from engine.paths import Paths
 from engine.queries import BOUNDS, Bounds
@@ -13,7 +14,9 @@ from engine.runs import Cohort, Outcome, Window
 from engine.store import Store
 
 
-def load_changes(store: Store, cohort: Cohort, split: Split, now_ns: int, bounds: Bounds = BOUNDS) -> Changes:
+def load_changes(
+    store: Store, cohort: Cohort, split: Split, now_ns: int, bounds: Bounds = BOUNDS
+) -> Findings:
     """Compare the two sides that a moment, or two versions, make of a cohort.
 
     Of either side of a moment the latest ``max_runs`` are read; of two versions those among the latest
@@ -28,7 +31,7 @@ def load_changes(store: Store, cohort: Cohort, split: Split, now_ns: int, bounds
     both = joined(before, after)
     behaviour = build(cohort, both, now_ns, bounds.max_nodes)
     earlier = int((before.outcome < Outcome.UNKNOWN).sum())
-    return changes(behaviour, np.arange(len(both.run_ids)) >= earlier, split)
+    return findings(changes(behaviour, np.arange(len(both.run_ids)) >= earlier, split))
 
 
 def _sides(store: Store, cohort: Cohort, split: Split, now_ns: int, max_runs: int) -> tuple[Paths, Paths]:

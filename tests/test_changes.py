@@ -14,7 +14,7 @@ from scipy.stats import fisher_exact
 
 from engine.changes import AFTER, BEFORE, Changes, Moment, Versions, Way, changes, versions, ways_from
 from engine.changes.joining import chosen, joined, of_version
-from engine.changes.ranking import Parting, partings, ranked, within_tickets
+from engine.changes.ranking import Parting, findings, partings, ranked
 from engine.changes.wording import explain, headline, summary, told_within_tickets
 from engine.importing import import_files
 from engine.maps import build
@@ -226,7 +226,7 @@ def test_a_mix_of_tickets_is_told_from_a_change() -> None:
     after = ticketed(paths_of(("a", "s", 2), ("a", "f", 18)), ["easy"] * 2 + ["hard"] * 18)
     found = compared(before, after)
     assert found.p < 1e-5
-    within = within_tickets(found, 0)
+    within = findings(found).tickets
     assert within is not None and (within.p, within.shared) == (1.0, 2)
     assert told_within_tickets(within, grew=False) == (
         "Within tickets it cannot be told: 0 runs of 0 tickets are too few to show anything."
@@ -277,9 +277,9 @@ def test_a_moment_parts_a_window_and_live_runs_are_on_neither_side() -> None:
     runs = [make_run(f"old-{n}", "tool:a", age_ns=2 * DAY_NS) for n in range(3)]
     runs += [make_run(f"new-{n}", "tool:b", age_ns=DAY_NS) for n in range(4)]
     store, cohort = MemoryStore(runs), Cohort("default", "support-agent", Window(days=7))
-    found = load_changes(store, cohort, Moment(NOW_NS - DAY_NS), NOW_NS)
+    found, *_ = load_changes(store, cohort, Moment(NOW_NS - DAY_NS), NOW_NS)
     assert drawn(found) == ["start 3/3 -> 4/4", "b 0/0 -> 4/4", "a 3/3 -> 0/0"]
-    outside = load_changes(store, cohort, Moment(NOW_NS + HOUR_NS), NOW_NS)
+    outside, *_ = load_changes(store, cohort, Moment(NOW_NS + HOUR_NS), NOW_NS)
     assert outside.support[:, 0].tolist() == [7, 0]
 
 
@@ -289,23 +289,21 @@ def test_a_fine_tuned_model_against_its_sister_on_the_same_40_tickets(tmp_path: 
     import_files(store, "default", PUBLISHED)
     cohort = Cohort("default", "tau2-telecom", ALL_TIME, "tools")
     (after, _), (before, _) = versions(store.paths(cohort, NOW_NS).versions)
-    found = load_changes(store, cohort, Versions(before, after), NOW_NS)
+    found, told, forks, within = load_changes(store, cohort, Versions(before, after), NOW_NS)
     store.close()
     assert before == "gpt-4.1" and after.startswith("ft:gpt-4.1")
     assert (found.support[:, 0].tolist(), found.successes[:, 0].tolist()) == ([40, 40], [20, 34])
-    within = within_tickets(found, 0)
     assert within is not None and within.shared == 40
     assert told_within_tickets(within) == (
         "Holds within tickets: +35.0 points, 95% interval +17.3 to +52.7, by 36 runs of 18 tickets "
         "(exact p = 0.0013)."
     )
-    told = [(each.kind, str(each.path[-1]), each.some, each.every) for each in ranked(found)]
-    assert told == [
+    assert [(each.kind, str(each.path[-1]), each.some, each.every) for each in told] == [
         ("better", "tool:get_details_by_id×2", (3, 34), (10, 40)),
         ("vanished", "tool:can_send_mms", (6, 0), (10, 40)),
         ("new", "tool:check_network_status", (0, 21), (10, 40)),
         ("more", "tool:get_details_by_id×2", (10, 40), (40, 40)),
     ]
-    first = partings(found)[0]
+    first = forks[0]
     assert (str(first.path[-1]), first.support) == ("tool:get_customer_by_phone", (40, 40))
     assert (first.whole, first.shifted, first.changed) == pytest.approx((0.35, 0.00625, 0.34375))

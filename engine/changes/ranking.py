@@ -11,6 +11,7 @@ from engine.growing import Flags, Ints
 from engine.paths import Token
 from engine.runs import Outcome
 from engine.siblings import ALPHA, MIN_SUPPORT
+from engine.strata import columns
 from engine.stratified import Stratified, stratified
 
 Kind: TypeAlias = Literal["new", "vanished", "more", "fewer", "better", "worse"]
@@ -62,6 +63,21 @@ class Change(NamedTuple):
         return self.q < ALPHA
 
 
+class Findings(NamedTuple):
+    """All that is made of two sides.
+
+    Attributes
+    ----------
+    tickets : Stratified or None
+        The base rates compared within tickets; None where no run names one.
+    """
+
+    changes: Changes
+    ranked: tuple[Change, ...]
+    partings: tuple[Parting, ...]
+    tickets: Stratified | None
+
+
 class Parting(NamedTuple):
     """A fork that both sides came to, and what changed there: parts of the base rate's change.
 
@@ -84,15 +100,26 @@ class Parting(NamedTuple):
     changed: float
 
 
-def ranked(found: Changes) -> tuple[Change, ...]:
+def findings(found: Changes) -> Findings:
+    """What changed most, and where."""
+    numbers = columns(found.behaviour.tickets, ()).tickets
+    whole = None if numbers is None else within_tickets(found, 0, numbers)
+    return Findings(found, ranked(found, numbers), partings(found), whole)
+
+
+def ranked(found: Changes, tickets: Ints | None = None) -> tuple[Change, ...]:
     """All changes with p < 0.05: those that hold first, then by what they moved of the base rate, then p.
 
     Of a fork with two ways, where more of one is less of the other, the one that is taken more is told.
     """
-    told = [
-        _shift(found, way) for way in np.flatnonzero(found.shift_p < ALPHA).tolist() if _leads(found, way)
-    ]
-    told += [_ending(found, way) for way in np.flatnonzero(found.success_p < ALPHA).tolist()]
+    shifts = [way for way in np.flatnonzero(found.shift_p < ALPHA).tolist() if _leads(found, way)]
+    endings = np.flatnonzero(found.success_p < ALPHA).tolist()
+    told = [*(_shift(found, way) for way in shifts), *(_ending(found, way) for way in endings)]
+    if tickets is not None:
+        told = [
+            each._replace(tickets=within_tickets(found, each.way, tickets, each.kind in SHIFTS))
+            for each in told
+        ]
     return tuple(sorted(told, key=lambda each: (not each.holds, -abs(each.points), each.p, each.way)))
 
 
@@ -143,11 +170,11 @@ def _change(
 ) -> Change:
     node = int(found.node[way])
     key, path = found.behaviour.key_text(node), found.behaviour.path(node)
-    ended, tickets = bool(found.kind[way] == Way.ENDED), within_tickets(found, way, kind in SHIFTS)
-    return Change(kind, way, key, path, ended, some, every, p, q, points, tickets)
+    ended = bool(found.kind[way] == Way.ENDED)
+    return Change(kind, way, key, path, ended, some, every, p, q, points)
 
 
-def within_tickets(found: Changes, way: int, shift: bool = False) -> Stratified | None:
+def within_tickets(found: Changes, way: int, tickets: Ints, shift: bool = False) -> Stratified:
     """The two sides compared only with runs of the same ticket, after minus before.
 
     Parameters
@@ -155,23 +182,15 @@ def within_tickets(found: Changes, way: int, shift: bool = False) -> Stratified 
     found : Changes
     way : int
         Which way; 0 is the whole.
+    tickets : ndarray of int64, shape (members,)
+        Number of each member's ticket, -1 for none.
     shift : bool
         Compare how many took it of those that came to its parent, not how many of them succeeded.
-
-    Returns
-    -------
-    Stratified or None
-        None where no run names a ticket.
     """
-    behaviour = found.behaviour
-    numbers = {ticket: number for number, ticket in enumerate(sorted({*behaviour.tickets} - {None}, key=str))}
-    if not numbers:
-        return None
     took = _took(found, way)
     runs = _took(found, int(found.parent[way])) if shift else took
-    stratum = np.array([numbers.get(ticket, -1) for ticket in behaviour.tickets], np.int64)
-    met = took if shift else behaviour.member_outcome == Outcome.SUCCESS
-    return stratified(stratum[runs], found.later[runs], met[runs])
+    met = took if shift else found.behaviour.member_outcome == Outcome.SUCCESS
+    return stratified(tickets[runs], found.later[runs], met[runs])
 
 
 def _took(found: Changes, way: int) -> Flags:
