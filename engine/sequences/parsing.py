@@ -164,8 +164,8 @@ class _Builder:
         with _near(times):
             return Repeat(_alone(_of_steps(part)), least)
 
-    def item(self, parts: list[Any]) -> list[Expression]:
-        return [Edge(part == "$") if isinstance(part, str) else part for part in parts]
+    def item(self, parts: list[Any]) -> list[Any]:
+        return parts
 
     def chain(self, items: list[Any]) -> Expression:
         parts: list[Expression] = []
@@ -174,15 +174,16 @@ class _Builder:
             if isinstance(item, str):
                 links.append(">" if item == ">" else "..")
             else:
-                parts += item
+                parts += [Edge(part == "$") if isinstance(part, str) else part for part in item]
                 links += [">"] * (len(item) - 1)
         if not links:
             return parts[0]
+        signs = [part for item in items for part in ([item] if isinstance(item, str) else item)]
         both_sides = zip(parts, links, parts[1:], strict=False)
         if any(isinstance(a, Not) and link == ".." and isinstance(b, Not) for a, link, b in both_sides):
-            raise ExpressionError("two ! with .. between them: write !(A or B)", _column(items))
+            raise ExpressionError("two ! with .. between them: write !(A or B)", _column(signs))
         around = pairwise(("..", *links, ".."))
-        with _near(*items):
+        with _near(*signs):
             placed = tuple(_beside(part, *both) for part, both in zip(parts, around, strict=True))
         return Sequence(placed, tuple(links))
 
