@@ -43,7 +43,19 @@ from dashboard.components import charts, states, words
 from dashboard.components.markup import lean, written
 from dashboard.components.shell import POLL_MS, footer, navigation, shell
 from dashboard.metrics import Metrics
-from dashboard.pages import behaviour, calibration, compare, found, fuses, home, live, rules, run, runs
+from dashboard.pages import (
+    backtest,
+    behaviour,
+    calibration,
+    compare,
+    found,
+    fuses,
+    home,
+    live,
+    rules,
+    run,
+    runs,
+)
 from dashboard.service import Page, Service
 from engine.builder import TTL_S, Cache, Maps, load
 from engine.checks import Checks
@@ -79,6 +91,7 @@ PAGES: dict[str, PageModule] = {
     urls.FOUND: found,
     urls.RULES: rules,
     urls.FUSES: fuses,
+    urls.BACKTEST: backtest,
 }
 
 INDEX = """<!DOCTYPE html>

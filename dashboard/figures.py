@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 from dashboard.theme import Theme, palette, template, tone
+from engine.backtest import Backtest
 from engine.calibration import Reliability, is_off
 from engine.verdicts import Odds
 
@@ -92,6 +93,42 @@ def reliability(theme: Theme, bins: Sequence[Reliability]) -> Figure:
     }
     along = {"range": [0, 100]}
     return _figure([equal, points], theme, ("predicted success, %", along), "observed success, %")
+
+
+def stopped(theme: Theme, found: Backtest, chosen: float | None) -> Figure:
+    """Of the runs that did not succeed, and of those that did, the share stopped at every odds."""
+    colours = palette(theme)
+    x = [100 * each.odds for each in found.points]
+    lines = [
+        _share(
+            "of those that did not succeed", x, [each.rightly for each in found.points], found.unsuccessful
+        )
+        | {"line": {"color": colours.marks[5], "width": 2}},
+        _share("of those that succeeded", x, [each.wrongly for each in found.points], found.successes)
+        | {"line": {"color": colours.marks[1], "width": 2, "dash": "dot"}},
+    ]
+    shapes = (
+        [] if chosen is None else [_upright(100 * chosen, {"color": colours.ink, "dash": "dash", "width": 1})]
+    )
+    drawn = _figure(lines, theme, ("odds of success below, %", {"range": [0, 100]}), "stopped, %", shapes)
+    drawn["layout"] |= {
+        "showlegend": True,
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+    }
+    return drawn
+
+
+def _share(name: str, x: Sequence[float], counts: Sequence[int], whole: int) -> dict[str, Any]:
+    """A line of counts as shares of a whole; they change in steps."""
+    return {
+        "type": "scatter",
+        "name": name,
+        "x": x,
+        "y": [100 * count / whole if whole else 0.0 for count in counts],
+        "mode": "lines",
+        "text": [f"{count:,} of {whole:,}" for count in counts],
+        "hovertemplate": "below %{x:.0f}%: %{text}<extra></extra>",
+    }
 
 
 def _beside(x: Sequence[float]) -> list[str]:

@@ -42,6 +42,12 @@ DEMO = {
     urls.FOUND: {"found": "/found?q=repo-journal", "found-none": "/found?q=nothing"},
     urls.RULES: {"rules": "/rules?agent=support-agent"},
     urls.FUSES: {"fuses": "/fuses", "fuses-new": "/fuses?edit="},
+    urls.BACKTEST: {
+        "backtest": "/backtest?agent=support-agent&cost=2",
+        "backtest-policy": "/backtest?agent=support-agent&policy=doubtful&odds=40&history=earlier",
+        "backtest-none": "/backtest?agent=support-agent&to=1990-01-01",
+        "backtest-whose": "/backtest",
+    },
 }
 """Address by page and name, in the demo corpus."""
 NOWHERE = {"nowhere": "/nowhere"}

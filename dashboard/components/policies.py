@@ -13,6 +13,7 @@ from dashboard.components import evidence, words
 from dashboard.components.access import aria
 from dashboard.components.drafts import percent_of
 from dashboard.urls import Look
+from engine.backtest import Fuse
 from engine.fuses import Policy
 from engine.replaying import Replay
 from engine.statistics import wilson_one
@@ -183,7 +184,7 @@ def policy(each: Policy, shown: Shown) -> Component:
         badge(each.action, each.mode),
         *([_actions(each, shown)] if shown.may_change else []),
     ]
-    lines = [html.P(in_words(each)), _ledger(each, shown), _now(each, shown.now)]
+    lines = [_asks(each), _ledger(each, shown), _now(each, shown.now)]
     waits = each.agent is not None and each.agent not in shown.agents
     if waits:
         lines.append(
@@ -192,6 +193,23 @@ def policy(each: Policy, shown: Shown) -> Component:
     return html.Li(
         [html.Div(head, className="policy-head"), *lines], className="policy", id=f"policy-{each.name}"
     )
+
+
+def _asks(each: Policy) -> Component:
+    """What it asks for, and where that is tried on runs that are over."""
+    link = dcc.Link("Try it on runs that are over", href=backtest_url(each))
+    return html.P([in_words(each), " ", link])
+
+
+def backtest_url(each: Policy, agent: str = "") -> str:
+    """Where a policy is tried on the runs of its agent that are over; of one for all, on those of an agent.
+
+    >>> backtest_url(Policy(name="low", min_success_odds=0.5, action="stop"), "desk")
+    '/backtest?agent=desk&policy=low&odds=50'
+    """
+    fuse = Fuse(each.foresight_min_support, each.foresight_after_steps)
+    look = Look(agent=each.agent or agent, policy=each.name, odds=each.min_success_odds, fuse=fuse)
+    return urls.backtest_url(look)
 
 
 def badge(action: str, mode: str) -> Component:

@@ -112,7 +112,8 @@ def _head(look: Look, every: Sequence[Policy], may_change: bool) -> Component:
     )
     back = [dcc.Link("All policies", href=urls.fuses_url())] if look.policy else []
     parts = [html.H1("Fuses"), *named, *back]
-    parts.append(html.Div([new] if may_change else [], className="switches"))
+    tried = dcc.Link("Backtest", href=urls.BACKTEST, className="button")
+    parts.append(html.Div([tried, *([new] if may_change else [])], className="switches"))
     said = policies.modes(every)
     return html.Div([html.Div(parts, className="page-head"), html.P(said, className="headline")])
 

@@ -1,0 +1,118 @@
+"""What policies promise, tried on runs that are over, beside what the ledger tells of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from dashboard import urls
+from dashboard.components import policies, words
+from dashboard.components.drafts import percent_of
+from dashboard.urls import Look
+from engine.backtest import Backtest, Fuse, Point
+from engine.fuses import Policy
+from engine.statistics import wilson_one
+from engine.store import Tally
+
+HEADS = ("Policy", "Tried on runs that are over", "In the ledger", "Kept?")
+
+
+class Promise(NamedTuple):
+    """A policy, what it would have done, and what it did; a line for each action and mode it had."""
+
+    policy: Policy
+    found: Backtest
+    tallies: Sequence[Tally]
+
+    @property
+    def point(self) -> Point:
+        """What it would have done at its own odds."""
+        return self.found.points[0]
+
+
+def fuse_of(policy: Policy, earlier: bool) -> Fuse:
+    """What a policy's fuse goes by."""
+    return Fuse(policy.foresight_min_support, policy.foresight_after_steps, earlier)
+
+
+def kept(point: Point, tally: Tally) -> str:
+    """Whether the share of false stops is what was promised, as far as the intervals tell.
+
+    >>> promised = Point(0.5, 50, 45, 5, 0.043, 0.214, 210, None, 0, 4.0)
+    >>> kept(promised, Tally("low", "stop", "shadow", 40, 20, 18, 2, 0, 0, 0, 0))
+    'No: more false stops than promised.'
+    >>> kept(promised, Tally("low", "stop", "shadow", 40, 4, 14, 2, 0, 0, 0, 20))
+    'So far: the two intervals overlap.'
+    """
+    said = tally.successes + tally.failures + tally.abandoned
+    if not said:
+        return "Cannot tell: of none of these runs anybody said how it ended."
+    if not point.stopped:
+        return "Cannot tell: it was to stop none."
+    low, high = wilson_one(tally.successes, said)
+    if low > point.high:
+        return "No: more false stops than promised."
+    return (
+        "Better: fewer false stops than promised."
+        if high < point.low
+        else "So far: the two intervals overlap."
+    )
+
+
+def section(promises: Sequence[Promise], look: Look) -> Component:
+    """The policies that hold for an agent, promise beside practice."""
+    if not promises:
+        said = "No policy holds for this agent yet, so there is no ledger to compare with."
+        return html.Section([html.H2("Promise and practice"), html.P(said)], className="card")
+    heads = html.Tr([html.Th(text, scope="col") for text in HEADS])
+    rows = [row for promise in promises for row in _rows(promise, look)]
+    caption = (
+        "False stops in the ledger are runs that were to be stopped and of which somebody said that they "
+        "succeeded. A run that was really stopped can hardly succeed: only in shadow both sides are alike."
+    )
+    table = html.Table(
+        [html.Caption(caption), html.Thead(heads), html.Tbody(rows)], className="rates practice"
+    )
+    return html.Section(
+        [html.H2("Promise and practice"), html.Div(table, className="scroll")], className="card"
+    )
+
+
+def _rows(promise: Promise, look: Look) -> list[Component]:
+    policy = promise.policy
+    terms = look._replace(
+        odds=policy.min_success_odds, fuse=fuse_of(policy, look.fuse.earlier), policy=policy.name
+    )
+    name = [
+        dcc.Link(policy.name, href=urls.backtest_url(terms), className="clip", title=policy.name),
+        html.Span(f" below {percent_of(policy.min_success_odds)}%", className="dim"),
+        *([] if policy.agent else [html.Span(", every agent’s runs in the ledger", className="dim")]),
+    ]
+    head, tried = html.Th(name, scope="row"), html.Td(_tried(promise))
+    if not promise.tallies:
+        return [html.Tr([head, tried, html.Td("It has not fired yet."), html.Td("–")])]
+    return [
+        html.Tr([head, tried, html.Td(_fired(tally)), html.Td(kept(promise.point, tally))])
+        for tally in promise.tallies
+    ]
+
+
+def _tried(promise: Promise) -> str:
+    point = promise.point
+    share = f": {_false(point.wrongly, point.stopped)}" if point.stopped else ""
+    return f"{point.stopped:,} of {words.count(promise.found.runs, 'run')} stopped{share}"
+
+
+def _fired(tally: Tally) -> list[Component]:
+    said = tally.successes + tally.failures + tally.abandoned
+    share = f": {_false(tally.successes, said)}" if said else ""
+    runs = f"{words.count(tally.runs, 'run')}, {said:,} with an outcome that somebody gave{share}"
+    href = urls.fuses_url(policy=tally.policy)
+    return [policies.badge(tally.action, tally.mode), html.Span(" "), dcc.Link(runs, href=href)]
+
+
+def _false(wrongly: int, stopped: int) -> str:
+    return f"{words.percent(wrongly / stopped)} false stops ({words.interval(*wilson_one(wrongly, stopped))})"

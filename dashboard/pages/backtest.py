@@ -1,0 +1,160 @@
+"""What a fuse would have done to the runs that are over, at every odds; and arming it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dash import Dash, dcc, html
+from dash.development.base_component import Component
+
+from dashboard import figures, urls
+from dashboard.components import backtest_form, backtesting, charts, choices, practice, states, words
+from dashboard.components.elsewhere import elsewhere
+from dashboard.components.practice import Promise
+from dashboard.service import Page, Service
+from dashboard.urls import Look
+from engine import queries
+from engine.backtest import Backtest, Point, backtest, held_out, recommended
+from engine.builder import Failed, Ready
+from engine.fuses import Policy
+from engine.keys import Role
+from engine.questions import Questions
+from engine.runs import ALL_TIME
+
+TITLE = "Backtest a fuse"
+
+
+def layout(service: Service, look: Look) -> Page:
+    """The backtest as far as its runs are read; without an agent, whose runs there are."""
+    agents = [each.agent for each in service.store.agents(service.tenant, ALL_TIME, service.now_ns())]
+    if not look.agent:
+        return Page(TITLE, _whose(agents, look), stamp=repr(agents))
+    title = f"{look.agent} · backtest"
+    answer = service.maps.questions(look.cohort(service.tenant)._replace(view="all"))
+    if isinstance(answer, Failed):
+        return Page(title, states.absent(look.agent, answer), stamp="failed")
+    if not isinstance(answer, Ready):
+        waiting = states.building(f"the backtest of {look.agent}", answer)
+        stamp = f"building {states.seconds(answer)}"
+        return Page(title, waiting, waiting=True, stamp=stamp, agent=look.agent)
+    policies = service.store.policies(service.tenant)
+    tallies = service.store.tally(service.tenant, service.now_ns())
+    stamp = f"{answer.built_ns} {answer.stale} {policies} {tallies}"
+    asked = answer.value
+    rest = _tried(service, asked, look, policies) if asked.steps.size else [_nothing(service, look)]
+    form = html.Section([html.H2("What is tried"), backtest_form.form(look, agents)], className="card")
+    notices = [states.notice(text) for text in (look.complaint, _bounded(asked)) if text]
+    body = html.Div([_head(look, answer.stale), *notices, form, *rest], className="fuses-page backtest-page")
+    return Page(title, body, stamp=stamp, agent=look.agent, refresh_s=1.0 if answer.stale else 30.0)
+
+
+def register(app: Dash, service: Service) -> None:
+    """Its forms ask by themselves, and its chart draws itself."""
+
+
+def _whose(agents: Sequence[str], look: Look) -> Component:
+    links = [html.Li(dcc.Link(name, href=urls.backtest_url(look._replace(agent=name)))) for name in agents]
+    said = "A fuse is tried on the runs of one agent that are over. Whose?"
+    return html.Section(
+        [html.H1(TITLE), html.P(said if links else "No run is in this store yet."), html.Ul(links)],
+        className="card state",
+    )
+
+
+def _head(look: Look, stale: bool) -> Component:
+    newer = [html.Span("a newer one is being built", className="dim")] if stale else []
+    parts = [
+        html.H1(f"What a fuse would have done to {look.agent}", className="clip"),
+        html.Span(words.window(look.window), className="dim"),
+        *newer,
+        dcc.Link("All policies", href=urls.fuses_url()),
+        html.Div(choices.windows(look, urls.BACKTEST), className="switches"),
+    ]
+    return html.Div(parts, className="page-head")
+
+
+def _bounded(asked: Questions) -> str:
+    if not asked.bounded:
+        return ""
+    return (
+        "The map of these runs has more branches than are kept: where the rarest are dropped, a fuse says "
+        "nothing. So it may stop fewer than is told here."
+    )
+
+
+def _nothing(service: Service, look: Look) -> Component:
+    now_ns = service.now_ns()
+    held = queries.in_windows(service.store, service.tenant, look.agent, choices.PRESETS, now_ns)
+    said = [html.P("No run of it is over in this window."), *elsewhere(held, look, now_ns, urls.backtest_url)]
+    return html.Section(said, className="card state")
+
+
+def _tried(service: Service, asked: Questions, look: Look, every: Sequence[Policy]) -> list[Component]:
+    """What came of it, at which odds; the form that arms it; and what policies promised."""
+    found = backtest(asked, look.fuse)
+    best = recommended(found, look.cost)
+    chosen = best if look.odds is None else backtest(asked, look.fuse, [look.odds]).points[0]
+    held = held_out(asked, look.fuse, look.cost)
+    said = [
+        html.P(backtesting.advice(best, look.cost)),
+        html.P(backtesting.checked(held, asked.steps.size // 2), className="soft"),
+        html.P(backtesting.judged(look.fuse, found), className="dim"),
+    ]
+    return [
+        html.Section([*_verdict(found, chosen), *said], className="card", role="status"),
+        html.Div([_plot(found, chosen), _arm(service, look, chosen, every)], className="columns"),
+        html.Section([html.H2("At every odds"), backtesting.table(found, look, chosen)], className="card"),
+        practice.section(_promises(service, asked, look, every), look),
+    ]
+
+
+def _verdict(found: Backtest, chosen: Point | None) -> list[Component]:
+    if chosen is None:
+        return [html.H2("No odds are worth it")]
+    saved = backtesting.saved(chosen)
+    return [
+        html.H2(f"With odds {backtesting.below(chosen)}"),
+        html.P(backtesting.done(found, chosen), className="headline"),
+        *([html.P(saved)] if saved else []),
+    ]
+
+
+def _plot(found: Backtest, chosen: Point | None) -> Component:
+    drawn = figures.themed(figures.stopped, found, chosen and chosen.odds)
+    text = "Share of runs stopped rightly and wrongly at every odds; the table at every odds has the figures."
+    return html.Section(
+        [html.H2("How many it would have stopped"), charts.chart(drawn, text)], className="card"
+    )
+
+
+def _arm(service: Service, look: Look, chosen: Point | None, every: Sequence[Policy]) -> Component:
+    """The form that sets a policy as it was tried, for those who may; or why there is none."""
+    policy = next((each for each in every if each.name == look.policy), None) if look.policy else None
+    parts: list[Any] = [html.H2("Arm it")]
+    if chosen is None:
+        parts.append(html.P("Choose odds first: no odds are recommended."))
+    elif not service.caller().may(Role.ADMIN):
+        parts.append(html.P("Changing policies takes an admin key.", className="dim"))
+    else:
+        whose = "every agent" if policy is not None and policy.agent is None else look.agent
+        terms = f"{words.count(look.fuse.min_support, 'earlier run')}, after {look.fuse.after_steps} steps"
+        parts.append(
+            html.P(f"For runs of {words.quoted(whose)}, odds {backtesting.below(chosen)}, at least {terms}.")
+        )
+        parts.append(backtest_form.arm(look, chosen, policy))
+    return html.Section(parts, className="card")
+
+
+def _promises(service: Service, asked: Questions, look: Look, every: Sequence[Policy]) -> list[Promise]:
+    """The policies that hold for the agent, each tried at its own terms."""
+    tallies = service.store.tally(service.tenant, service.now_ns())
+    return [
+        Promise(
+            policy,
+            backtest(asked, practice.fuse_of(policy, look.fuse.earlier), [policy.min_success_odds]),
+            [each for each in tallies if each.policy == policy.name],
+        )
+        for policy in every
+        if policy.agent in (None, look.agent)
+    ]
