@@ -183,7 +183,8 @@
   /** Per mille as a percentage with one decimal: 544 is 54.4. */
   const percent = (perMille) => (perMille / 10).toFixed(1);
 
-  const count = (number) => number.toLocaleString("en");
+  /* Made once: toLocaleString makes one of these at each call. */
+  const { format: count } = new Intl.NumberFormat("en");
 
   const TONES = { "-1": "below the base rate", 0: "not told apart from the base rate", 1: "above the base rate" };
   const toneInWords = (tone) => TONES[Math.sign(tone)];

@@ -97,9 +97,10 @@
     return cut ? `\u2068${cut}\u2069${bucket}` : fit(context, bucket, width);
   }
 
-  function draw(context, picture) {
-    const { data, plan, scale, colours, width, height } = picture;
-    context.clearRect(0, 0, width, height);
+  /** The blocks with their labels, drawn once: what is selected or pointed at is framed on top of them. */
+  function drawBlocks({ data, plan, scale, colours, width, height, density }) {
+    const canvas = document.createElement("canvas");
+    const context = sized(canvas, width, height, density);
     context.textBaseline = "middle";
     for (const block of plan.blocks) {
       if (block.column >= scale.shown) continue;
@@ -109,7 +110,16 @@
         drawRest(context, block, scale.left(block.column + 1), scale.width(block.column + 1) - 1, colours);
       }
     }
-    outline(context, picture);
+    return canvas;
+  }
+
+  /** A canvas of a size in CSS pixels, cleared; its context. */
+  function sized(canvas, width, height, density) {
+    canvas.width = Math.round(width * density);
+    canvas.height = Math.round(height * density);
+    const context = canvas.getContext("2d");
+    context.scale(density, density);
+    return context;
   }
 
   function drawBlock(context, { node, y, height }, x, width, data, colours) {
@@ -270,7 +280,7 @@
     );
   }
 
-  function Overview({ id, data, selected, height = HEIGHT_PX, label, setProps }) {
+  function Overview({ id, data, selected, height = HEIGHT_PX, label }) {
     const frame = React.useRef(null);
     const canvas = React.useRef(null);
     const width = useWidth(frame);
@@ -286,21 +296,26 @@
     const hidden = block && block.column < scale.shown ? -1 : tree.parent[node];
     const drawnHover = plan.at.has(hovered) ? hovered : -1;
 
+    const density = window.devicePixelRatio || 1;
+    const picture = { data, plan, scale, colours, width, height, density };
+    const drawn = React.useMemo(() => (width && colours ? drawBlocks(picture) : null), Object.values(picture));
+
     React.useLayoutEffect(() => {
-      if (!width || !colours) return;
-      const density = window.devicePixelRatio || 1;
-      canvas.current.width = Math.round(width * density);
-      canvas.current.height = Math.round(height * density);
+      if (drawn) sized(canvas.current, width, height, density);
+    }, [drawn]);
+    React.useLayoutEffect(() => {
+      if (!drawn) return;
       const context = canvas.current.getContext("2d");
-      context.scale(density, density);
-      draw(context, { data, plan, scale, colours, width, height, selected: node, hovered: drawnHover });
-    }, [data, plan, scale, colours, width, height, node, drawnHover]);
+      context.clearRect(0, 0, width, height);
+      context.drawImage(drawn, 0, 0, width, height);
+      outline(context, { ...picture, selected: node, hovered: drawnHover });
+    }, [drawn, node, drawnHover]);
 
     const under = (event) => {
       const place = canvas.current.getBoundingClientRect();
       return hit(plan.blocks, scale, event.clientX - place.left, event.clientY - place.top);
     };
-    const select = (found) => found >= 0 && data.key[found] !== selected && setProps({ selected: data.key[found] });
+    const select = (found) => found >= 0 && data.key[found] !== selected && forkmap.select(data.key[found]);
     const onKeyDown = (event) => {
       if (event.key !== "Escape" || root === 0) return;
       up();

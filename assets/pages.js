@@ -4,20 +4,22 @@
   /* So much of the panel on show is enough. */
   const PANEL_PX = 200;
   const TYPED_MS = 300;
+  const CHOSEN_MS = 100;
+  const forkmap = (window.forkmap = window.forkmap || {});
   const dash = (window.dash_clientside = window.dash_clientside || {});
 
-  /* The tree, the overview and the lists select the same node. */
-  function pick(inTree, inOverview) {
-    const from = dash.callback_context.triggered_id;
-    if (from === "tree") return [dash.no_update, inTree];
-    return from === "icicle" ? [inOverview, dash.no_update] : [dash.no_update, dash.no_update];
+  /* The tree, the overview and the lists select the same node, in one go: one frame shows it. */
+  function select(key) {
+    for (const id of ["tree", "icicle"]) dash.set_props(id, { selected: key });
+    markFinding(key);
+    rememberNode(key);
   }
 
   document.addEventListener("click", (event) => {
     const picked = event.target.closest("[data-pick]")?.dataset.pick;
     if (!picked) return;
     showPanel();
-    dash.set_props("tree", { selected: picked });
+    select(picked);
   });
 
   /* What was picked in a list is told in the panel: bring it into view where it is not. */
@@ -47,19 +49,23 @@
     if (url.href !== window.location.href) window.history.replaceState(window.history.state, "", url);
   }
 
-  function rememberNode(key) {
-    markFinding(key);
-    if (key) remember({ node: key });
+  const waiting = {};
+
+  /* Not at each letter, nor at each step of a key that is held: browsers count how often an address changes. */
+  function later(what, wait_ms, chosen) {
+    window.clearTimeout(waiting[what]);
+    waiting[what] = window.setTimeout(() => remember(chosen), wait_ms);
   }
 
-  let typing;
+  /* What was chosen on a page that was left is not of the next one. */
+  for (const way of ["popstate", "_dashprivate_pushstate"]) {
+    window.addEventListener(way, () => Object.values(waiting).forEach(window.clearTimeout));
+  }
 
-  /* Not at each letter: browsers count how often an address changes. */
+  const rememberNode = (key) => later("node", CHOSEN_MS, { node: key });
+
   function rememberFilter(query, filter) {
-    window.clearTimeout(typing);
-    const { pathname } = window.location;
-    const keep = () => window.location.pathname === pathname && remember({ find: query.trim(), only: filter === "all" ? "" : filter });
-    typing = window.setTimeout(keep, TYPED_MS);
+    later("filter", TYPED_MS, { find: query.trim(), only: filter === "all" ? "" : filter });
   }
 
   const themeName = () =>
@@ -78,5 +84,6 @@
   new MutationObserver(tellTheme).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", tellTheme);
 
-  dash.forkmap = Object.assign({}, dash.forkmap, { pick, rememberNode, rememberFilter, figure, title });
+  forkmap.select = select;
+  dash.forkmap = Object.assign({}, dash.forkmap, { rememberFilter, figure, title });
 })();

@@ -119,14 +119,13 @@
   /** Deep levels are indented less, or names would have no room. */
   const indent = (level) => Math.min(level, 12) + 0.25 * Math.max(0, level - 12);
 
-  function Row({ view, row, current, selected, open, expandable, hit, actions }) {
-    const { data, shown, id } = view;
-    const head = shown.head[row];
+  /** A row is drawn again only where something of it differs: of a move up or down it is two of them. */
+  const Row = React.memo(function Row({ id, data, head, row, level, place, siblings, current, chosen, open, expandable, hit, actions }) {
     const tail = columns.structure(data).end[head];
     const tone = data.tone[tail];
     const names = columns.chain(data, head).map((node) => columns.step(data, node));
     const title = names.map(({ kind, name, bucket }) => `${kind && kind + " "}${name}${bucket}`).join(" › ");
-    const style = { top: row * ROW_PX, "--level": indent(shown.level[row]) };
+    const style = { top: row * ROW_PX, "--level": indent(level) };
     const className = ["tree-row", `tone${tone}`, current && "current", !hit && "context"].filter(Boolean).join(" ");
     return h(
       "div",
@@ -135,10 +134,10 @@
         role: "row",
         className,
         style,
-        "aria-level": shown.level[row] + 1,
+        "aria-level": level + 1,
         "aria-rowindex": row + 2,
-        "aria-posinset": shown.place[row],
-        "aria-setsize": shown.siblings[row],
+        "aria-posinset": place,
+        "aria-setsize": siblings,
         "aria-selected": current,
         "aria-expanded": expandable ? open : undefined,
         onClick: () => actions.select(columns.target(data, head)),
@@ -168,7 +167,7 @@
           h(Chain, {
             data,
             head,
-            selected,
+            selected: chosen,
             onStep: (event, node) => {
               if (tail === head) return;
               event.stopPropagation();
@@ -182,7 +181,7 @@
       cell("interval", { "aria-label": columns.toneInWords(tone) }, h(Interval, { data, node: tail })),
       cell("figures", {}, h(Figures, { data, node: tail }))
     );
-  }
+  });
 
   /* ---- head and tools ---------------------------------------------------------------------- */
 
@@ -357,7 +356,7 @@
   }
 
   function Grid(props) {
-    const { id, data, src, selected, label, setProps } = props;
+    const { id, data, src, selected, label } = props;
     const [{ query, filter }, ask] = useFilter(props);
     const box = React.useRef(null);
     const typing = React.useRef({ text: "", at: 0 });
@@ -382,10 +381,9 @@
       for (const each of heads) (kept ? shut : open)[tree.end[each]] = Number(on !== Boolean(kept));
       setChange((changes) => changes + 1);
     };
-    const actions = {
-      select: (each) => data.key[each] !== selected && setProps({ selected: data.key[each] }),
-      toggle: (each) => expandable(each) && setOpen([each], !isOpen(tree.end[each])),
-    };
+    const actions = React.useRef({}).current; /* the same for every drawing, so that rows can be */
+    actions.select = (each) => data.key[each] !== selected && forkmap.select(data.key[each]);
+    actions.toggle = (each) => expandable(each) && setOpen([each], !isOpen(tree.end[each]));
 
     /* A selection from elsewhere opens the way to itself and comes into view. */
     React.useEffect(() => {
@@ -427,7 +425,26 @@
     const last = Math.min(shown.head.length, Math.ceil((top + height) / ROW_PX) + OVERSCAN);
     const drawn = Array.from({ length: Math.max(0, last - first) }, (_, place) => first + place);
     if (row >= 0 && (row < first || row >= last)) drawn.push(row); /* aria-activedescendant has to exist */
-    const view = { id, data, shown };
+    const draw = (each) => {
+      const from = shown.head[each];
+      const until = tree.end[from];
+      return h(Row, {
+        key: from,
+        id,
+        data,
+        head: from,
+        row: each,
+        level: shown.level[each],
+        place: shown.place[each],
+        siblings: shown.siblings[each],
+        current: each === row,
+        chosen: node >= from && node <= until ? node : -1,
+        open: isOpen(until) && expandable(from),
+        expandable: expandable(from),
+        hit: !kept || columns.chain(data, from).some((step) => kept.keep[step] === 2),
+        actions,
+      });
+    };
 
     return h(
       React.Fragment,
@@ -455,19 +472,7 @@
             className: data.base === null ? "tree-body" : "tree-body based",
             style: { height: shown.head.length * ROW_PX, "--base": data.base / 1000 },
           },
-          drawn.map((each) =>
-            h(Row, {
-              key: shown.head[each],
-              view,
-              row: each,
-              current: each === row,
-              selected: node,
-              open: isOpen(tree.end[shown.head[each]]) && expandable(shown.head[each]),
-              expandable: expandable(shown.head[each]),
-              hit: !kept || columns.chain(data, shown.head[each]).some((step) => kept.keep[step] === 2),
-              actions,
-            })
-          )
+          drawn.map(draw)
         ),
         kept && !kept.hits && h("p", { className: "tree-none dim" }, "No step matches.")
       )

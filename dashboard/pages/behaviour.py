@@ -190,26 +190,13 @@ def show_node(service: Service, key: str | None, search: str | None) -> Any:
 
 
 def register(app: Dash, service: Service) -> None:
-    """Selecting a node: from the tree, the overview or a list, into the panel and the URL."""
+    """A selected node's evidence, and the filter of the tree in the URL."""
     app.callback(
         Output(ids.NODE_PANEL, "children"),
         Input(ids.TREE, "selected"),
         State(ids.URL, "search"),
         prevent_initial_call=True,
     )(partial(show_node, service))
-    app.clientside_callback(
-        ClientsideFunction("forkmap", "pick"),
-        Output(ids.TREE, "selected"),
-        Output(ids.ICICLE, "selected"),
-        Input(ids.TREE, "selected"),
-        Input(ids.ICICLE, "selected"),
-        prevent_initial_call=True,
-    )
-    app.clientside_callback(
-        ClientsideFunction("forkmap", "rememberNode"),
-        Input(ids.TREE, "selected"),
-        prevent_initial_call=True,
-    )
     app.clientside_callback(
         ClientsideFunction("forkmap", "rememberFilter"),
         Input(ids.TREE, "query"),
