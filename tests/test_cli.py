@@ -118,7 +118,14 @@ def test_map(ask: Any) -> None:
     found = ask("map", "desk")
     keys = [node.pop("key") for node in found["nodes"]]
     assert len({*keys}) == 4 and all(len(key) == 16 for key in keys)
-    plain = {"ended": 0, "abandoned": 0, "fork": False, "entropy_bits": 0.0, "hotspot": False}
+    plain = {
+        "ended": 0,
+        "abandoned": 0,
+        "fork": False,
+        "golden": False,
+        "entropy_bits": 0.0,
+        "hotspot": False,
+    }
     lost = {"depth": 2, "ended": 4, "abandoned": 1, "fork": True}
     assert found == {
         "cohort": {
@@ -134,7 +141,7 @@ def test_map(ask: Any) -> None:
             plain
             | HALF_WON
             | {"path": ["llm:m"], "depth": 1, "abandoned": 1, "entropy_bits": 1.0, "hotspot": True},
-            plain | ALL_WON | {"path": ["llm:m", "tool:find"], "depth": 2, "ended": 4},
+            plain | ALL_WON | {"path": ["llm:m", "tool:find"], "depth": 2, "ended": 4, "golden": True},
             plain | ALL_LOST | lost | {"path": ["llm:m", "tool:find×3-5"]},
         ],
         "tested": 2,
@@ -155,8 +162,8 @@ def test_map_without_model_steps_of_all_time(ask: Any) -> None:
 
 def test_forks(ask: Any) -> None:
     found = ask("forks", "desk")
-    (fork,), (spot,) = found["forks"], found["hotspots"]
-    assert len(fork.pop("key")) == len(spot.pop("key")) == 16
+    (fork,), (spot,), (golden,) = found["forks"], found["hotspots"], found["golden"]
+    assert len(fork.pop("key")) == len(spot.pop("key")) == len(golden.pop("key")) == 16
     assert found == {
         "tested": 2,
         "impossible": 1,
@@ -180,6 +187,20 @@ def test_forks(ask: Any) -> None:
                 "visits": 8,
                 "entropy_bits": 1.0,
                 "options": [{"token": "tool:find", "support": 4}, {"token": "tool:find×3-5", "support": 4}],
+            }
+        ],
+        "golden": [
+            {
+                "path": ["llm:m", "tool:find"],
+                **ALL_WON,
+                "rate": 1.0,
+                "sibling_support": 4,
+                "sibling_successes": 0,
+                "sibling_rate": 0.0,
+                "p": 0.0286,
+                "q": 0.0286,
+                "runs_gained": 4.0,
+                "examples": {"failure": "r8", "success": "r4"},
             }
         ],
     }

@@ -28,7 +28,7 @@ from dashboard.documents.waiting import BUILDING, Waiting
 from dashboard.service import Service
 from engine.builder import Answer, Failed, Ready
 from engine.declaring import run_named
-from engine.errors import StoreError, UnknownAgentError
+from engine.errors import InputError, StoreError, UnknownAgentError
 from engine.maps import BehaviourMap
 from engine.queries import cohort_of, judge_run
 from engine.runs import Cohort
@@ -53,7 +53,12 @@ def _of_map(name: str, path: str, summary: str, document: Any) -> Operation:
 
 OPERATIONS = (
     _of_map("get_map", urls.API_MAPS, "Reads an agent's behaviour map", Map),
-    _of_map("get_forks", urls.API_FORKS, "Reads the fatal forks and hotspots of an agent's map", Forks),
+    _of_map(
+        "get_forks",
+        urls.API_FORKS,
+        "Reads the forks, fatal and golden, and the hotspots of an agent's map",
+        Forks,
+    ),
     _of_map(
         "get_calibration",
         urls.API_CALIBRATION,
@@ -117,7 +122,7 @@ def _packed_forks(map: BehaviourMap) -> bytes:
 def _not_yet(service: Service, asked: Cohort, answer: Answer[Any]) -> Response:
     """That it is being built, or why it cannot be; an agent that nobody knows is told at once."""
     if isinstance(answer, Failed):
-        if isinstance(answer.error, UnknownAgentError | StoreError):
+        if isinstance(answer.error, UnknownAgentError | StoreError | InputError):
             raise answer.error
         return problem(503, answer.sentence, RETRY_AFTER_S)
     expect_agent(service, asked.agent)

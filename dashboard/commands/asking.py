@@ -139,7 +139,7 @@ def _questions(command: Callable[..., Parser]) -> None:
 
     for name, document, table, text in (
         ("map", behaviour, tables.behaviour, "an agent's behaviour map"),
-        ("forks", findings, tables.findings, "an agent's fatal forks and hotspots"),
+        ("forks", findings, tables.findings, "an agent's fatal forks, golden forks and hotspots"),
     ):
         about = command(name, text, *of_one)
         about.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")

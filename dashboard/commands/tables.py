@@ -18,7 +18,7 @@ from dashboard.commands.terminal import plain, shown
 from dashboard.components import words
 from engine import calibration as scoring
 from engine.calibration import Calibration
-from engine.forks import Fork, explain, explain_hotspot, forks, hotspots, summary
+from engine.forks import Fork, explain, explain_hotspot, forks, golden_forks, hotspots, summary
 from engine.importing import Imported
 from engine.ingest import Refusal
 from engine.maps import BehaviourMap, Totals
@@ -95,7 +95,7 @@ def behaviour(map: BehaviourMap) -> RenderableType:
     travelled = np.sort(np.lexsort((map.depth, -map.support))[:MAP_LINES])
     for node in travelled.tolist():
         marks = [f"{map.entropy_bits[node]:.2f} bits"] * bool(map.hotspot[node])
-        marks = ["fatal fork"] * bool(map.fork[node]) + marks
+        marks = ["fatal fork"] * bool(map.fork[node]) + ["golden fork"] * bool(map.golden[node]) + marks
         name = str(map.tokens[map.token[node]]) if node else "all runs"
         support = int(map.support[node])
         table.add_row(
@@ -110,7 +110,7 @@ def behaviour(map: BehaviourMap) -> RenderableType:
 
 
 def findings(map: BehaviourMap) -> RenderableType:
-    """Each fatal fork and each hotspot in a sentence, with its path and its example runs."""
+    """Each fatal or golden fork and each hotspot in a sentence, with its path and its example runs."""
     parts = [_heading(map), shown(f"{summary(map)} {words.mix(map.totals)}")]
     for fork in forks(map):
         parts += [
@@ -118,6 +118,15 @@ def findings(map: BehaviourMap) -> RenderableType:
             shown(f"  {explain(fork)}"),
             shown(
                 f"  It cost {fork.runs_lost:.0f} runs; {words.certainty(fork.q, map.tested)}. "
+                f"{_examples(fork)}"
+            ),
+        ]
+    for fork in golden_forks(map):
+        parts += [
+            shown(f"\n{_path(fork.path)}", style="bold green"),
+            shown(f"  Golden: {explain(fork)}"),
+            shown(
+                f"  It gained {fork.runs_gained:.0f} runs; {words.certainty(fork.q, map.tested)}. "
                 f"{_examples(fork)}"
             ),
         ]

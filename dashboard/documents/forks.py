@@ -1,6 +1,8 @@
-"""The fatal forks and hotspots of a map."""
+"""The fatal forks, golden forks and hotspots of a map."""
 
 from __future__ import annotations
+
+from typing import TypeVar
 
 import msgspec
 
@@ -8,16 +10,18 @@ from dashboard.documents import Count, Rate, drawn, texts
 from engine import forks
 from engine.maps import BehaviourMap
 
+B = TypeVar("B", bound="Branch")
+
 
 class Examples(msgspec.Struct, frozen=True):
-    """A run that took the branch and did not succeed, and one that took another and did."""
+    """A run that did not succeed and one that did: one took the branch, the other another."""
 
     failure: str | None
     success: str | None
 
 
-class Fork(msgspec.Struct, frozen=True):
-    """A branch whose runs end significantly worse than its siblings', and the runs it cost."""
+class Branch(msgspec.Struct, frozen=True):
+    """A branch compared with its siblings."""
 
     key: str
     path: list[str]
@@ -31,7 +35,19 @@ class Fork(msgspec.Struct, frozen=True):
     sibling_rate: Rate
     p: Rate
     q: Rate
+
+
+class Fork(Branch, frozen=True):
+    """A branch whose runs end significantly worse than its siblings', and the runs it cost."""
+
     runs_lost: float
+    examples: Examples
+
+
+class Golden(Branch, frozen=True):
+    """A branch whose runs end significantly better than its siblings', and the runs it gained."""
+
+    runs_gained: float
     examples: Examples
 
 
@@ -59,17 +75,24 @@ class Forks(msgspec.Struct, frozen=True):
     impossible: Count
     forks: list[Fork]
     hotspots: list[Hotspot]
+    golden: list[Golden]
 
 
 def findings(map: BehaviourMap) -> Forks:
-    """The fatal forks and hotspots of a map, for programs."""
+    """The fatal forks, golden forks and hotspots of a map, for programs."""
     found = [fork(each) for each in forks.forks(map)]
-    return Forks(map.tested, map.impossible, found, [_hotspot(spot) for spot in forks.hotspots(map)])
+    spots = [_hotspot(spot) for spot in forks.hotspots(map)]
+    golden = [_branch(Golden, each) for each in forks.golden_forks(map)]
+    return Forks(map.tested, map.impossible, found, spots, golden)
 
 
 def fork(found: forks.Fork) -> Fork:
     """A fatal fork for programs."""
-    return drawn(Fork, found, path=texts(found.path), examples=Examples(found.failure, found.success))
+    return _branch(Fork, found)
+
+
+def _branch(document: type[B], found: forks.Fork) -> B:
+    return drawn(document, found, path=texts(found.path), examples=Examples(found.failure, found.success))
 
 
 def _hotspot(spot: forks.Hotspot) -> Hotspot:

@@ -14,13 +14,14 @@ from engine.runs import Cohort as Asked
 
 
 class Cohort(msgspec.Struct, frozen=True):
-    """Whose runs: the window as times, null where it is open."""
+    """Whose runs: the window as times, null where it is open, and the expression they are as."""
 
     tenant: str
     agent: str
     start: str | None = msgspec.field(name="from")
     to: str | None
     steps: Literal["all", "tools"]
+    where: str | None
 
 
 class Totals(Counts, frozen=True):
@@ -46,6 +47,7 @@ class Node(msgspec.Struct, frozen=True):
     fork: bool
     entropy_bits: float
     hotspot: bool
+    golden: bool
 
 
 class Map(msgspec.Struct, frozen=True):
@@ -73,6 +75,7 @@ def cohort(asked: Asked, now_ns: int) -> Cohort:
         start=urls.write_time(start_ns) if start_ns else None,
         to=None if end_ns is None else urls.write_time(end_ns),
         steps=asked.view,
+        where=asked.where or None,
     )
 
 
