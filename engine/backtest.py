@@ -146,15 +146,28 @@ def backtest(
     )
 
 
+def break_even(cost: float) -> float:
+    """The odds of success at which stopping a run brings as much as it costs.
+
+    >>> break_even(1), break_even(3)
+    (0.5, 0.25)
+    """
+    return 1 / (1 + cost)
+
+
 def recommended(found: Backtest, cost: float) -> Point | None:
-    """The odds of the largest gain, of equal ones the lowest; None where none gains anything.
+    """The odds of the largest gain; None where none gains anything.
+
+    Of equal ones those nearest the odds at which a stop brings as much as it costs: an edge of the curve is
+    where the runs that it was drawn from happen to lie.
 
     Parameters
     ----------
     cost : float
         How many rightly stopped runs it takes to make up for one that is stopped wrongly.
     """
-    best = max(found.points, key=lambda each: (each.gain(cost), -each.odds), default=None)
+    even = break_even(cost)
+    best = max(found.points, key=lambda each: (each.gain(cost), -abs(each.odds - even)), default=None)
     return best if best is not None and best.gain(cost) > 0 else None
 
 

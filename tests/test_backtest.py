@@ -163,7 +163,7 @@ def of(*points: Point) -> Backtest:
 
 
 def test_odds_are_recommended_that_gain_most_at_the_stated_cost() -> None:
-    """Of as much gained, the lowest; where nothing is gained, none."""
+    """Of as much gained, those nearest where a stop brings what it costs; where nothing is gained, none."""
     low, high, highest = point(0.2, 10, 1), point(0.4, 30, 6), point(0.6, 33, 8)
     found = of(low, high, highest)
     assert [recommended(found, cost) for cost in (0, 1, 2, 4, 9, 20)] == [
@@ -174,7 +174,8 @@ def test_odds_are_recommended_that_gain_most_at_the_stated_cost() -> None:
         None,
         None,
     ]
-    assert recommended(of(point(0.3, 5, 0), point(0.4, 5, 0)), 1) == point(0.3, 5, 0)
+    flat = [point(odds, 5, 0) for odds in (0.1, 0.2, 0.3, 0.4, 0.8)]
+    assert [recommended(of(*flat), cost) for cost in (1, 2, 9)] == [flat[3], flat[2], flat[0]]
     assert recommended(of(), 1) is None
 
 
@@ -192,8 +193,8 @@ def test_odds_that_the_older_half_recommends_are_tried_on_the_newer_half() -> No
     older = [make_run(f"old-{n}", "a b c d", Outcome.FAILURE, age_ns=100 + n) for n in range(40)]
     found = held_out(questions([*newer, *older]), Fuse(), cost=1)
     assert found == HeldOut(
-        point(0.36, 40, 0, steps_saved=40, median_lead=1.0),
-        point(0.36, 40, 20, steps_saved=20, median_lead=1.0),
+        point(0.5, 40, 0, steps_saved=40, median_lead=1.0),
+        point(0.5, 40, 20, steps_saved=20, median_lead=1.0),
     )
     assert held_out(questions(newer), Fuse(), cost=1) is None
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
 from dash import dcc, html
 from dash.development.base_component import Component
 
@@ -12,8 +15,8 @@ from dashboard.urls import Look
 from engine.backtest import Backtest, Fuse, HeldOut, Point, pays_at_worst
 from engine.runs import Source
 
-EVERY = 5
-"""Every how many percent the table has a line."""
+EVERY, MOST = 5, 25
+"""Every how many percent the table has a line where a line for each change would be more than so many."""
 
 
 def below(point: Point) -> str:
@@ -141,24 +144,47 @@ _HEADS = (
 
 
 def table(found: Backtest, look: Look, chosen: Point | None) -> Component:
-    """A line for every fifth percentage, and for the odds that are looked at; each is a link to its own."""
-    points = {each.odds: each for place, each in enumerate(found.points, 1) if place % EVERY == 0}
-    points |= {} if chosen is None else {chosen.odds: chosen}
-    here = None if chosen is None else chosen.odds
-    rows = [_row(points[odds], look, odds == here) for odds in sorted(points)]
+    """A line for all odds at which the same is stopped, or nearly: each leads to what it tells of."""
+    rows = [_row(line, look, chosen in line) for line in lines(found.points, chosen)]
     caption = (
         "Marked is what is looked at. Steps and tokens are those of rightly stopped runs, the steps before "
         f"the end their median. What it brings is counted in right stops, where {price(look.cost)}."
     )
-    heads = html.Tr([html.Th(text, scope="col", className="number") for text in _HEADS])
+    first, *others = _HEADS
+    number = [html.Th(text, scope="col", className="number") for text in others]
+    heads = html.Tr([html.Th(first, scope="col"), *number])
     drawn = html.Table(
         [html.Caption(caption), html.Thead(heads), html.Tbody(rows)], className="rates odds-tried"
     )
     return html.Div(drawn, className="scroll")
 
 
-def _row(point: Point, look: Look, chosen: bool) -> Component:
-    link = dcc.Link(f"{percent_of(point.odds)}%", href=urls.backtest_url(look._replace(odds=point.odds)))
+def lines(points: Sequence[Point], chosen: Point | None) -> list[list[Point]]:
+    """Odds at which the same is stopped, together; of a curve of many changes every fifth percentage.
+
+    >>> low = Point(0.1, 0, 0, 0, 0.0, 1.0, 0, None, 0, None)
+    >>> high = Point(0.3, 1, 1, 0, 0.0, 0.8, 1, None, 0, 1.0)
+    >>> found = lines([low, low._replace(odds=0.2), high], high)
+    >>> [[each.odds for each in line] for line in found]
+    [[0.1, 0.2], [0.3]]
+    """
+    kept = list(points)
+    if len(_together(kept)) > MOST:
+        kept = kept[EVERY - 1 :: EVERY]
+    if chosen is not None and chosen not in kept:
+        kept = sorted([*kept, chosen])
+    return _together(kept)
+
+
+def _together(points: Iterable[Point]) -> list[list[Point]]:
+    return [list(line) for _, line in groupby(points, key=lambda each: each[1:])]
+
+
+def _row(line: Sequence[Point], look: Look, chosen: bool) -> Component:
+    point, last = line[0], line[-1]
+    middle = line[len(line) // 2].odds
+    text = percent_of(point.odds) + (f"–{percent_of(last.odds)}" if len(line) > 1 else "")
+    link = dcc.Link(f"{text}%", href=urls.backtest_url(look._replace(odds=middle)))
     cells = [
         f"{point.stopped:,}",
         f"{point.rightly:,}",
@@ -171,5 +197,5 @@ def _row(point: Point, look: Look, chosen: bool) -> Component:
         f"{point.gain(look.cost):,.4g}".replace("-", "−"),
     ]
     row = [html.Td(cell, className="number") for cell in cells]
-    head = html.Th(link, scope="row", className="number")
+    head = html.Th(link, scope="row")
     return html.Tr([head, *row], className="marked-good" if chosen else "")

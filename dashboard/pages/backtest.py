@@ -45,7 +45,10 @@ def layout(service: Service, look: Look) -> Page:
     rest = _tried(service, asked, look, policies) if asked.steps.size else [_nothing(service, look)]
     form = html.Section([html.H2("What is tried"), backtest_form.form(look, agents)], className="card")
     notices = [states.notice(text) for text in (look.complaint, _bounded(asked)) if text]
-    body = html.Div([_head(look, answer.stale), *notices, form, *rest], className="fuses-page backtest-page")
+    body = html.Div(
+        [_head(look, answer.stale), *notices, *rest[:1], form, *rest[1:]],
+        className="fuses-page backtest-page",
+    )
     return Page(title, body, stamp=stamp, agent=look.agent, refresh_s=1.0 if answer.stale else 30.0)
 
 
