@@ -43,6 +43,7 @@ from engine.store import (
     DayRow,
     Expired,
     Lines,
+    Marker,
     Names,
     Receipt,
     Recorded,
@@ -97,6 +98,7 @@ class MemoryStore:
         self._keys: dict[str, Key] = {}
         self._policies: tuple[Policy, ...] = ()
         self._fired: list[Firing] = []
+        self._markers: list[Marker] = []
 
     def become(self, runs: Iterable[Run]) -> None:
         """Hold these runs from now on, and no others."""
@@ -283,6 +285,22 @@ class MemoryStore:
     def remove_policy(self, tenant: str, name: str) -> bool:
         kept = tuple(policy for policy in self._policies if policy.name != name)
         was_there, self._policies = len(kept) < len(self._policies), kept
+        return was_there
+
+    def markers(self, tenant: str, agent: str | None = None) -> list[Marker]:
+        found = [each for each in self._markers if agent is None or each.agent in (None, agent)]
+        return sorted(found, key=lambda each: (-each.time_ns, -each.number))
+
+    def add_marker(
+        self, tenant: str, name: str, time_ns: int, agent: str | None = None
+    ) -> tuple[Marker, bool]:
+        same = [each for each in self._markers if each[1:] == (name, time_ns, agent)]
+        self._markers += [] if same else [Marker(len(self._markers) + 1, name, time_ns, agent)]
+        return (same or self._markers)[-1], not same
+
+    def remove_marker(self, tenant: str, number: int) -> bool:
+        kept = [each for each in self._markers if each.number != number]
+        was_there, self._markers = len(kept) < len(self._markers), kept
         return was_there
 
     def add_firings(self, tenant: str, firings: Sequence[Firing]) -> int:

@@ -28,7 +28,7 @@ from engine.rules import Rule
 from engine.runs import ALL_TIME, Cohort, Declaration, Outcome
 from engine.selections import ByRun
 from engine.spans import Span
-from engine.store import Store
+from engine.store import Marker, Store
 from engine.store.sqlite import open_store
 
 NOW = time.time_ns()
@@ -80,6 +80,7 @@ def plant(store: Store, tenant: str) -> None:
     store.settle(tenant)
     store.set_policies(tenant, [policy_of(tenant), policy_of(tenant, "odds")])
     store.add_firings(tenant, [firing_of(tenant)])
+    store.add_marker(tenant, f"{mark}-deploy", HOUR_AGO, "desk")
     store.begin_erasure(tenant, ByRun("run-later"), mark, NOW)
 
 
@@ -103,6 +104,11 @@ def erasures(store: Store) -> list[str]:
     return [receipt.erasure_id for tenant in KEY_IDS for receipt in store.receipts(tenant)]
 
 
+def numbered(store: Store, other: str, tenant: str) -> list[Marker]:
+    """The markers of another tenant."""
+    return store.markers(other) if other != tenant else []
+
+
 READS: dict[str, Ask] = {
     "agents": lambda store, tenant: store.agents(tenant, ALL_TIME, NOW),
     "days": lambda store, tenant: store.days(tenant, [f"agent-{planted(each)}" for each in KEY_IDS], NOW),
@@ -124,6 +130,7 @@ READS: dict[str, Ask] = {
     "undeclared": lambda store, tenant: [*store.undeclared(tenant, "desk")],
     "keys": lambda store, tenant: store.keys(tenant),
     "policies": lambda store, tenant: store.policies(tenant),
+    "markers": lambda store, tenant: store.markers(tenant),
     "firings": lambda store, tenant: store.firings(tenant, NOW),
     "tally": lambda store, tenant: store.tally(tenant, NOW),
     "receipts": lambda store, tenant: store.receipts(tenant),
@@ -148,6 +155,12 @@ WRITES: dict[str, Ask] = {
     "set_policy": lambda store, tenant: store.set_policy(tenant, policy_of("ours")),
     "set_policies": lambda store, tenant: store.set_policies(tenant, []),
     "remove_policy": lambda store, tenant: store.remove_policy(tenant, planted("ours")),
+    "add_marker": lambda store, tenant: store.add_marker(tenant, f"{PLANTED}-ours-deploy", HOUR_AGO, "desk"),
+    "remove_marker": lambda store, tenant: [
+        store.remove_marker(tenant, marker.number)
+        for each in KEY_IDS
+        for marker in numbered(store, each, tenant)
+    ],
     "add_firings": lambda store, tenant: store.add_firings(tenant, [firing_of("ours")]),
     "set_tidied": lambda store, tenant: store.set_tidied(tenant, 1),
     "begin_erasure": lambda store, tenant: store.begin_erasure(tenant, ByRun("run-1"), "", NOW),

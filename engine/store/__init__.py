@@ -25,6 +25,8 @@ BATCH = 2_000
 """Records that are erased in one transaction, about."""
 MAX_NUMBER = 2**63 - 1
 """Larger than the number of any line of the ledger."""
+MAX_MARKERS = 1_000
+"""Markers that a tenant may have."""
 MAX_RUNS = 20_000
 """Completed runs read of one cohort by default: the latest by start."""
 
@@ -43,6 +45,24 @@ class Expired(NamedTuple):
     runs: int = 0
     spans: int = 0
     outcomes: int = 0
+    markers: int = 0
+
+
+class Marker(NamedTuple):
+    """A moment at which something was changed, as a deploy.
+
+    Attributes
+    ----------
+    number : int
+        By which it is removed.
+    agent : str or None
+        Whose runs it concerns; None if everybody's.
+    """
+
+    number: int
+    name: str
+    time_ns: int
+    agent: str | None
 
 
 class Receipt(NamedTuple):
@@ -467,7 +487,7 @@ class Store(Protocol):
         """Remove runs whose last activity is before a moment, and all that belongs to them; settles first.
 
         About ``limit`` records go at once, so that writers never wait long: call it until nothing goes.
-        Outcomes declared before the moment for runs that were never seen go too.
+        Outcomes declared before the moment for runs that were never seen go too, and markers before it.
         """
 
     def policies(self, tenant: str) -> tuple[Policy, ...]:
@@ -487,6 +507,23 @@ class Store(Protocol):
 
     def remove_policy(self, tenant: str, name: str) -> bool:
         """Remove a policy; whether it was there."""
+
+    def markers(self, tenant: str, agent: str | None = None) -> list[Marker]:
+        """The markers of a tenant, or those that concern an agent, the latest first."""
+
+    def add_marker(
+        self, tenant: str, name: str, time_ns: int, agent: str | None = None
+    ) -> tuple[Marker, bool]:
+        """Keep a marker, and whether it is new: the same once more is the one that is there.
+
+        Raises
+        ------
+        InputError
+            There are :data:`MAX_MARKERS` others.
+        """
+
+    def remove_marker(self, tenant: str, number: int) -> bool:
+        """Remove a marker; whether the tenant had it."""
 
     def add_firings(self, tenant: str, firings: Sequence[Firing]) -> int:
         """Write lines of the ledger, but for those of runs that are gone; how many were written."""

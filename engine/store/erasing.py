@@ -22,6 +22,7 @@ from engine.store.expiring import remove_unseen, unseen
 from engine.store.fitting import bounded, plain
 from engine.store.keyring import make_secret
 from engine.store.keys import told_name
+from engine.store.marking import remove_old
 from engine.store.removing import Taken, forget, sweep, take_run, take_trace, together
 from engine.store.selecting import Found, find, loose
 
@@ -184,6 +185,7 @@ def _take_rest(
             traces = [take_trace(db, no, erasure_id) for no in loose(db, tenant, selection)]
             return together(Taken((name,)), taken, forget(db, tenant, [name]), *traces)
         case Before(time_ns):
+            remove_old(db, tenant, bounded(time_ns))
             told = Taken(outcomes=remove_unseen(db, unseen(db, tenant, time_ns, limit), time_ns))
             return together(taken, told)
     return taken

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from engine.store import Expired
 from engine.store.keys import tenant_number
+from engine.store.marking import remove_old
 from engine.store.removing import is_swept, sweep, take_run
 
 ROWS = 8
@@ -41,16 +42,26 @@ AND NOT EXISTS (SELECT 1 FROM sessions WHERE tenant = o.tenant AND run_id IN {_S
 _OUTCOMES = f"""
 SELECT no FROM outcomes o WHERE tenant = :tenant AND time_ns < :before_ns AND {_IS_UNSEEN} LIMIT :limit"""
 
+_MARKERS = "SELECT count(*) FROM markers WHERE tenant = ? AND time_ns < ?"
 _STILL_OLD = f"SELECT 1 FROM runs r WHERE no = ? AND last_ns < ? AND {_IS_SETTLED}"
 _REMOVE_OUTCOME = f"DELETE FROM outcomes AS o WHERE no = ? AND time_ns < ? AND {_IS_UNSEEN}"
 
 
 class Old(NamedTuple):
-    """Numbers of runs, and of outcomes without a run, that are old; and whether spans wait to be swept."""
+    """Numbers of runs, and of outcomes without a run, that are old; what else there is to do.
+
+    Attributes
+    ----------
+    is_swept : bool
+        Whether no span waits to be swept.
+    markers : int
+        How many markers are old.
+    """
 
     runs: tuple[int, ...] = ()
     outcomes: tuple[int, ...] = ()
     is_swept: bool = True
+    markers: int = 0
 
 
 def find(db: sqlite3.Connection, tenant: str, before_ns: int, limit: int) -> Old:
@@ -58,7 +69,8 @@ def find(db: sqlite3.Connection, tenant: str, before_ns: int, limit: int) -> Old
     number = tenant_number(db, tenant)
     asked = {"tenant": number, "before_ns": before_ns, "limit": 1 + limit // ROWS}
     runs = tuple(no for (no,) in db.execute(_RUNS, asked))
-    return Old(runs, unseen(db, number, before_ns, limit - len(runs)), is_swept(db))
+    (markers,) = db.execute(_MARKERS, (number, before_ns)).fetchone()
+    return Old(runs, unseen(db, number, before_ns, limit - len(runs)), is_swept(db), markers)
 
 
 def unseen(db: sqlite3.Connection, tenant: int | None, before_ns: int, limit: int) -> tuple[int, ...]:
@@ -67,12 +79,14 @@ def unseen(db: sqlite3.Connection, tenant: int | None, before_ns: int, limit: in
     return tuple(no for (no,) in db.execute(_OUTCOMES, asked))
 
 
-def remove(db: sqlite3.Connection, old: Old, before_ns: int, limit: int) -> Expired:
+def remove(db: sqlite3.Connection, tenant: str, old: Old, before_ns: int, limit: int) -> Expired:
     """Remove what is still old, about ``limit`` records of it."""
     still = (no for no in old.runs if db.execute(_STILL_OLD, (no, before_ns)).fetchone())
     runs = sum(take_run(db, no, _MARK).runs for no in still)
     spans = sweep(db, limit - runs)
-    return Expired(runs, spans, remove_unseen(db, old.outcomes[: limit - runs - spans], before_ns))
+    outcomes = remove_unseen(db, old.outcomes[: limit - runs - spans], before_ns)
+    markers = remove_old(db, tenant_number(db, tenant), before_ns) if old.markers else 0
+    return Expired(runs, spans, outcomes, markers)
 
 
 def remove_unseen(db: sqlite3.Connection, outcomes: tuple[int, ...], before_ns: int) -> int:

@@ -11,6 +11,7 @@ secrets    what the server signs with
 changes    the traces whose spans came, changed or went, in order: what those who follow the store read
 sessions   run ids that a trace's spans name, but for the run it was last settled into
 policies   what fuses ask before a call
+markers    moments that runs before and after are compared by
 firings    the ledger: every time a fuse fired
 erasures   what was asked to be forgotten, and what became of it; ``selector`` only until it is done
 erased     keyed digests of the ids that an erasure removed, so that their absence can be verified
@@ -25,12 +26,13 @@ from __future__ import annotations
 
 APPLICATION_ID = 0x464F524B
 """``FORK``, at byte 68 of the file."""
-VERSION = 6
+VERSION = 7
 """Schema version, at byte 60 of the file."""
 
 TABLE_NAMES = (
     *("meta", "tenants", "agents", "signatures", "traces", "spans", "outcomes", "runs", "paths"),
     *("rules", "keys", "secrets", "changes", "sessions", "policies", "firings", "erasures", "erased"),
+    "markers",
 )
 
 VIEWS = ("all", "tools")
@@ -89,6 +91,13 @@ CREATE TABLE erased (
     erasure_id TEXT NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (erasure_id, digest)
 ) STRICT, WITHOUT ROWID"""
 
+_MARKERS = """
+CREATE TABLE markers (
+    no INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL, name TEXT NOT NULL,
+    time_ns INTEGER NOT NULL, agent TEXT
+) STRICT"""
+_MARKERS_OF_TENANT = "CREATE INDEX markers_of_tenant ON markers (tenant, time_ns)"
+
 _BARE = "lower(replace(run_id, '-', ''))"
 _IS_HEX = (
     f"length({_BARE}) = 32 AND {_BARE} NOT GLOB '*[^0-9a-f]*'"
@@ -131,11 +140,12 @@ STEPS_FORWARD = (
         "UPDATE paths SET names = names || ',' || coalesce(json_quote(runs.version), 'null')"
         " FROM runs WHERE runs.no = paths.run",
     ),
+    (_MARKERS, _MARKERS_OF_TENANT),
 )
 """Statements that make version 2 of version 1, and so on.
 
 3 keeps outcomes under one form of a trace id, 5 counts erasures tenant by tenant, 6 has
-versions beside paths.
+versions beside paths, 7 has markers.
 """
 
 TABLES = f"""
@@ -151,6 +161,8 @@ TABLES = f"""
 {_FIRINGS_OF_TENANT};
 {_ERASURES};
 {_ERASED};
+{_MARKERS};
+{_MARKERS_OF_TENANT};
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 

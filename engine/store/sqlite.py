@@ -39,6 +39,7 @@ from engine.store import (
     DayRow,
     Expired,
     Lines,
+    Marker,
     Names,
     Receipt,
     Recorded,
@@ -55,6 +56,7 @@ from engine.store import (
     feeding,
     following,
     keyring,
+    marking,
     opening,
     policing,
     reading,
@@ -326,7 +328,7 @@ class SQLiteStore:
         if old == expiring.Old():
             return Expired()
         with self._writing() as db:
-            return expiring.remove(db, old, bounded(before_ns), limit)
+            return expiring.remove(db, tenant, old, bounded(before_ns), limit)
 
     def policies(self, tenant: str) -> tuple[Policy, ...]:
         """See :meth:`engine.store.Store.policies`."""
@@ -346,6 +348,22 @@ class SQLiteStore:
         """See :meth:`engine.store.Store.remove_policy`."""
         with self._writing() as db:
             return policing.remove_policy(db, given_tenant(db, tenant), name)
+
+    def markers(self, tenant: str, agent: str | None = None) -> list[Marker]:
+        """See :meth:`engine.store.Store.markers`."""
+        return self._glance(marking.markers, tenant, agent)
+
+    def add_marker(
+        self, tenant: str, name: str, time_ns: int, agent: str | None = None
+    ) -> tuple[Marker, bool]:
+        """See :meth:`engine.store.Store.add_marker`."""
+        with self._writing() as db:
+            return marking.add_marker(db, given_tenant(db, tenant), name, time_ns, agent)
+
+    def remove_marker(self, tenant: str, number: int) -> bool:
+        """See :meth:`engine.store.Store.remove_marker`."""
+        with self._writing() as db:
+            return marking.remove_marker(db, given_tenant(db, tenant), number)
 
     def add_firings(self, tenant: str, firings: Sequence[Firing]) -> int:
         """See :meth:`engine.store.Store.add_firings`."""
