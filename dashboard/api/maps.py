@@ -14,30 +14,25 @@ from flask import Flask, Response
 from msgspec import UNSET, Meta, UnsetType
 
 from dashboard import urls
-from dashboard.api.asking import Mapped, Windowed, cohort, expect_agent, window
+from dashboard.api.asking import Mapped, Windowed, cohort, window
 from dashboard.api.operations import Operation, bind, given, query
-from dashboard.api.otlp import RETRY_AFTER_S
-from dashboard.api.problems import problem
 from dashboard.api.responses import json_response, packed, tagged_response
+from dashboard.api.waiting import not_yet
 from dashboard.documents.calibrations import Calibration, scores
 from dashboard.documents.forks import Forks, findings
 from dashboard.documents.maps import Map, behaviour
 from dashboard.documents.problem import Problem
 from dashboard.documents.verdicts import Verdict, verdict
-from dashboard.documents.waiting import BUILDING, Waiting
+from dashboard.documents.waiting import Waiting
 from dashboard.service import Service
-from engine.builder import Answer, Failed, Ready
+from engine.builder import Answer, Ready
 from engine.declaring import run_named
-from engine.errors import InputError, StoreError, UnknownAgentError
 from engine.maps import BehaviourMap
 from engine.queries import cohort_of, judge_run
 from engine.runs import Cohort
 
 T = TypeVar("T")
 Pack: TypeAlias = Callable[[Cohort, Ready[T]], bytes]
-
-_WAIT_S = 1
-"""When to ask again for what is being built."""
 
 
 class Judging(Windowed, frozen=True):
@@ -84,7 +79,7 @@ def register(server: Flask, service: Service) -> None:
         asked = cohort(query(Mapped), service.tenant)
         answer = ask(asked)
         if not isinstance(answer, Ready):
-            return _not_yet(service, asked, answer)
+            return not_yet(service, asked, answer)
         return tagged_response(f"{name} {asked} {answer.built_ns}", lambda: pack(asked, answer))
 
     def map() -> Response:
@@ -102,7 +97,7 @@ def register(server: Flask, service: Service) -> None:
         judging = cohort_of(run, tenant, window(asked))
         answer = maps.recent(judging)
         if not isinstance(answer, Ready):
-            return _not_yet(service, judging, answer)
+            return not_yet(service, judging, answer)
         return json_response(verdict(judge_run(answer.value, run, service.now_ns(), given(asked.next_step))))
 
     bind(server, OPERATIONS, map, forks, calibration, judged)
@@ -117,15 +112,3 @@ def _packed_map(map: BehaviourMap) -> bytes:
 
 def _packed_forks(map: BehaviourMap) -> bytes:
     return packed(findings(map))
-
-
-def _not_yet(service: Service, asked: Cohort, answer: Answer[Any]) -> Response:
-    """That it is being built, or why it cannot be; an agent that nobody knows is told at once."""
-    if isinstance(answer, Failed):
-        if isinstance(answer.error, UnknownAgentError | StoreError | InputError):
-            raise answer.error
-        return problem(503, answer.sentence, RETRY_AFTER_S)
-    expect_agent(service, asked.agent)
-    response = json_response(BUILDING, 202)
-    response.headers["Retry-After"] = str(_WAIT_S)
-    return response
