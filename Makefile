@@ -38,6 +38,7 @@ format: $(VENV)/develop.stamp
 
 bench: $(VENV)/develop.stamp $(VENV)/browser.stamp $(PEERS)/peers.stamp $(SERVERS)/servers.stamp
 	$(BIN)/python -m benchmarks.map_build --peers $(PEERS)/bin/python
+	$(BIN)/python -m benchmarks.prediction --peers $(PEERS)/bin/python
 	$(BIN)/python -m benchmarks.ingest
 	$(BIN)/python -m benchmarks.http_ingest --peers $(SERVERS)/bin
 	$(BIN)/python -m benchmarks.http_latency
@@ -76,7 +77,7 @@ $(VENV)/develop.stamp: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@ $(VENV)/use.stamp
 
 $(PEERS)/peers.stamp: benchmarks/peers.txt
-	@echo "Setting up $(PEERS) for the library measured against ..."
+	@echo "Setting up $(PEERS) for the libraries measured against ..."
 	@.ci/venv $(PEERS) $(PYTHON)
 	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers.txt
 	@touch $@
