@@ -12,6 +12,7 @@
     /live?agent=A                           runs in flight, worst odds first, of every agent or one
     /calibration?agent=A&window=all
     /compare?ticket=T&a=RUN&b=RUN           two runs side by side; without both, what there is to compare
+    /changes?agent=A&window=all&at=TIME     what changed at a moment, or from one version (old=) to another (new=)
     /rules?agent=A&rules=TEXT               rules for outcomes, and what others would change
     /fuses?policy=NAME&run=RUN&after=NUMBER policies, and the ledger of their firings, or a part of it
     /fuses?edit=NAME&draft=FIELDS           the form of a policy, a new one without a name
@@ -55,6 +56,7 @@ RUNS_JSON = "/runs.json"
 LIVE = "/live"
 COMPARE = "/compare"
 CALIBRATION = "/calibration"
+CHANGES = "/changes"
 RULES = "/rules"
 SAY_OUTCOME = "/run/outcome"
 """Where a run's page sends what a person says of it."""
@@ -84,6 +86,9 @@ API_COMPARE = "/api/v1/compare"
 API_TICKETS = "/api/v1/tickets"
 API_MAPS = "/api/v1/maps"
 API_FORKS = "/api/v1/forks"
+API_CHANGES = "/api/v1/changes"
+API_MARKERS = "/api/v1/markers"
+API_MARKER = "/api/v1/markers/<int:number>"
 API_CALIBRATION = "/api/v1/calibration"
 API_RULES = "/api/v1/rules"
 API_TRIAL = "/api/v1/rules/trial"
@@ -118,13 +123,13 @@ WINDOWS: Final = {
 }
 """The windows that have names; all but the last are counted back from the moment of asking."""
 NAMES: Final = {window: name for name, window in WINDOWS.items()}
-ONLY: Final = ("forks", "hotspots", "decided")
+ONLY: Final = ("forks", "golden", "hotspots", "decided")
 """Which steps a tree may be narrowed to."""
 CHOSEN: Final = ("node", "find", "only")
 """What is chosen on a page and does not make it another one."""
 
 
-WINDOWED = (MAP, RUN, RUNS, CALIBRATION, BACKTEST)
+WINDOWED = (MAP, RUN, RUNS, CALIBRATION, CHANGES, BACKTEST)
 """Pages of a window."""
 
 
@@ -154,6 +159,12 @@ class Look(NamedTuple):
     fuse, cost, odds : Fuse, float, float or None
         The fuse that is tried on runs that are over, what a false stop costs, and at which odds; None
         for those that are best.
+    at_ns : int or None
+        The moment that parts runs before from runs after.
+    old, new : str
+        The versions whose runs are compared, where no moment is given.
+    models : bool
+        Whether model calls stand in the tree of changes.
     complaint : str
         What of the URL could not be read, "" if all of it.
     """
@@ -181,6 +192,10 @@ class Look(NamedTuple):
     fuse: Fuse = Fuse()
     cost: float = COST
     odds: float | None = None
+    at_ns: int | None = None
+    old: str = ""
+    new: str = ""
+    models: bool = False
     complaint: str = ""
 
     def cohort(self, tenant: str) -> Cohort:
@@ -202,6 +217,7 @@ def parse(search: str | None) -> Look:
     asked, complaint = window(found)
     filters, unread = _filters(found)
     fuse, cost, odds, unfit = _fuse(found)
+    at_ns, no_time = _moment(found.get("at", "").strip())
     return Look(
         agent=found.get("agent", ""),
         window=asked,
@@ -226,7 +242,11 @@ def parse(search: str | None) -> Look:
         fuse=fuse,
         cost=cost,
         odds=odds,
-        complaint=" ".join(each for each in (complaint, unread, unfit) if each),
+        at_ns=at_ns,
+        old=found.get("old", ""),
+        new=found.get("new", ""),
+        models=found.get("models") == "yes",
+        complaint=" ".join(each for each in (complaint, unread, unfit, no_time) if each),
     )
 
 
@@ -288,6 +308,18 @@ def _fuse(found: Mapping[str, str]) -> tuple[Fuse, float, float | None, str]:
     )
     odds = known["odds"] / 100 if "odds" in known else None
     return fuse, float(known.get("cost", COST)), odds, " ".join(wrong)
+
+
+def _moment(text: str) -> tuple[int | None, str]:
+    """A moment, and what is wrong with it.
+
+    >>> _moment("1970-01-02"), _moment(""), _moment("noon")
+    ((86400000000000, ''), (None, ''), (None, 'at=noon is no RFC 3339 date or time.'))
+    """
+    try:
+        return (_inside(iso_ns(text)) if text else None), ""
+    except ValueError:
+        return None, f"at={text:.200} is no RFC 3339 date or time."
 
 
 def _figure(text: str, low: float, high: float, whole: bool) -> float | None:
@@ -468,6 +500,22 @@ def calibration_url(look: Look) -> str:
     '/calibration?agent=a&window=all'
     """
     return _url(CALIBRATION, look, "agent")
+
+
+def changes_url(look: Look) -> str:
+    """What changed: at a moment, or from one version to another; without either, what there is to choose.
+
+    >>> changes_url(Look(agent="a", at_ns=86_400_000_000_000, models=True))
+    '/changes?agent=a&at=1970-01-02&models=yes'
+    >>> changes_url(Look(agent="a", window=ALL_TIME, old="v1", new="v2"))
+    '/changes?agent=a&window=all&old=v1&new=v2'
+    """
+    parts = {"agent": look.agent} | window_query(look.window)
+    parts |= {"where": getattr(look, "where", "")}
+    parts |= {"at": "" if look.at_ns is None else write_time(look.at_ns), "old": look.old, "new": look.new}
+    parts |= {"models": "yes" if look.models else ""}
+    query = urlencode({key: value for key, value in parts.items() if value})
+    return f"{CHANGES}?{query}" if query else CHANGES
 
 
 def rules_url(agent: str, rules: str | None = None) -> str:
