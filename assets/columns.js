@@ -55,9 +55,9 @@
     return Array.from({ length: end[head] - head + 1 }, (_, place) => head + place);
   }
 
-  /** The node that selecting a row means: the fatal fork it starts with, else where it leads. */
+  /** The node that selecting a row means: the fatal or golden fork it starts with, else where it leads. */
   function target(data, head) {
-    return data.fork[head] === undefined ? structure(data).end[head] : head;
+    return data.fork[head] === undefined && data.golden[head] === undefined ? structure(data).end[head] : head;
   }
 
   const ROWS_OPENED = 24;
@@ -66,6 +66,7 @@
 
   const FILTERS = {
     forks: (data, node) => data.fork[node] !== undefined,
+    golden: (data, node) => data.golden[node] !== undefined,
     hotspots: (data, node) => data.hotspot[node] !== undefined,
     decided: (data, node) => data.tone[node] !== 0,
   };

@@ -23,6 +23,7 @@
     );
   const CHEVRON = "M4.5 3l3 3-3 3";
   const FORK = "M6 11V7L2.5 3.5M6 7l3.5-3.5M2.5 6V3.5H5";
+  const STAR = "M6 1.5l1.4 3 3.1.3-2.4 2.1.7 3.1L6 8.4l-2.8 1.6.7-3.1-2.4-2.1 3.1-.3z";
   const SCATTER = "M1.5 6h4L9.5 2.5M5.5 6h5M5.5 6l4 3.5";
 
   /** A step as text: names come from traces and are never read as markup. */
@@ -59,18 +60,21 @@
   const word = (text) => h("span", { className: "badge-word" }, text);
 
   /** A fork that may be chance is outlined only, and says so. */
-  const forkMark = (p, doubt) =>
+  const forkMark = (name, look, p, doubt) =>
     doubt === undefined
-      ? { className: "badge badge-fork", title: `Fatal fork: p ${p}` }
-      : { className: "badge badge-fork maybe", title: `Fatal fork: p ${p}; may be chance: q ${doubt}` };
+      ? { className: `badge badge-${look}`, title: `${name}: p ${p}` }
+      : { className: `badge badge-${look} maybe`, title: `${name}: p ${p}; may be chance: q ${doubt}` };
 
   function Badges({ data, head, tail }) {
     const p = data.fork[head];
+    const better = data.golden[head];
     const bits = data.hotspot[tail];
     const live = data.live[head];
     return [
       p !== undefined &&
-        h("span", { key: "fork", ...forkMark(p, data.doubt[head]) }, icon(FORK), word("fatal fork")),
+        h("span", { key: "fork", ...forkMark("Fatal fork", "fork", p, data.doubt[head]) }, icon(FORK), word("fatal fork")),
+      better !== undefined &&
+        h("span", { key: "golden", ...forkMark("Golden fork", "golden", better, data.doubt[head]) }, icon(STAR), word("golden fork")),
       bits !== undefined &&
         h(
           "span",
@@ -213,7 +217,7 @@
     );
   }
 
-  const FILTERS = [["all", "All steps"], ["forks", "Fatal forks"], ["hotspots", "Hotspots"], ["decided", "Off the base rate"]];
+  const FILTERS = [["all", "All steps"], ["forks", "Fatal forks"], ["golden", "Golden forks"], ["hotspots", "Hotspots"], ["decided", "Off the base rate"]];
 
   const SHADES = [
     "The 95% interval holds the base rate, or there are under 10 runs",

@@ -58,7 +58,7 @@ def payload(*nodes: Node, **sparse: Any) -> dict[str, Any]:
         "low": np.rint(1000 * low).astype(int).tolist(),
         "high": np.rint(1000 * high).astype(int).tolist(),
         "tone": tones(low, high, base, support).tolist(),
-        **{"live": {}, "fork": {}, "doubt": {}, "hotspot": {}, "cut": {}},
+        **{"live": {}, "fork": {}, "golden": {}, "doubt": {}, "hotspot": {}, "cut": {}},
         "base": round(1000 * base),
         **sparse,
     }
@@ -233,6 +233,7 @@ def test_columns_are_the_map_in_its_own_order() -> None:
         "tone": [0, 0, 0, 0],
         "live": {"0": 2, "1": 2, "3": 2},
         "fork": {},
+        "golden": {},
         "doubt": {},
         "hotspot": {"1": 1.0},
         "cut": {},
@@ -300,6 +301,16 @@ def test_badges_are_shown_whatever_else_is_in_the_row(show: Show) -> None:
 def test_a_fork_that_may_be_chance_says_so(show: Show) -> None:
     badge = show(SMALL | {"doubt": {"6": "= 0.12"}}).page.locator(".badge-fork.maybe")
     expect(badge).to_have_attribute("title", "Fatal fork: p = 1.2 × 10⁻⁶; may be chance: q = 0.12")
+
+
+def test_a_golden_fork_is_told_by_a_word_and_a_sign_of_its_own(show: Show) -> None:
+    shown = show(SMALL | {"golden": {"2": "= 0.003"}, "doubt": {"2": "= 0.06"}})
+    badge = shown.page.locator(".badge-golden.maybe")
+    expect(badge).to_have_text("golden fork")
+    expect(badge).to_have_attribute("title", "Golden fork: p = 0.003; may be chance: q = 0.06")
+    expect(badge.locator("svg")).to_have_count(1)
+    shown.page.get_by_label("Which steps").select_option("Golden forks")
+    expect(shown.page.get_by_role("status")).to_have_text("1 step")
 
 
 def test_the_legend_says_what_its_shades_mean(show: Show) -> None:

@@ -30,8 +30,8 @@ def columns(behaviour: BehaviourMap) -> dict[str, object]:
     dict
         ``kinds, names, buckets``: the token table, three texts a token; ``token`` (index into
         it, -1 at the root), ``depth, key, support, successes, rate, low, high, tone``: one value
-        a node; ``live`` (runs), ``fork`` (its p-value in words), ``doubt`` (its q-value in words, of
-        a fork that may be chance), ``hotspot`` (bits), ``cut`` (true): sparse;
+        a node; ``live`` (runs), ``fork`` and ``golden`` (their p-values in words), ``doubt`` (the q-value
+        in words, of either that may be chance), ``hotspot`` (bits), ``cut`` (true): sparse;
         ``base`` (per mille, None without a completed run).
     """
     texts = [_texts(token.signature, token.bucket) for token in behaviour.tokens]
@@ -53,7 +53,8 @@ def columns(behaviour: BehaviourMap) -> dict[str, object]:
         "tone": tone.tolist(),
         "live": _sparse(behaviour.live > 0, behaviour.live),
         "fork": _in_words(behaviour.fork, behaviour.p),
-        "doubt": _in_words(behaviour.fork & (behaviour.q >= LIKELY_CHANCE), behaviour.q),
+        "golden": _in_words(behaviour.golden, behaviour.p),
+        "doubt": _in_words((behaviour.fork | behaviour.golden) & (behaviour.q >= LIKELY_CHANCE), behaviour.q),
         "hotspot": _sparse(behaviour.hotspot, behaviour.entropy_bits),
         "cut": _sparse(behaviour.cut, behaviour.cut),
         "base": None if base is None else round(1000 * base),
@@ -93,7 +94,7 @@ class TreeGrid(Scripted):
     selected : str, optional
         Stable key of the selected node; written back when another one is selected.
     query, filter : str, optional
-        Text that a step's name must contain; ``all``, ``forks``, ``hotspots`` or ``decided``.
+        Text that a step's name must contain; ``all``, ``forks``, ``golden``, ``hotspots`` or ``decided``.
     label : str, optional
         What the tree shows, for those who do not see it.
     """
