@@ -21,6 +21,7 @@ from typing import Any, Final, TypeVar
 
 from engine.builds import FAILURE_S, Builds
 from engine.calibration import Calibration
+from engine.chance import Chance, chance
 from engine.changes import Split
 from engine.changes.ranking import Findings
 from engine.claims import Claim
@@ -104,6 +105,11 @@ class Maps:
     def calibration(self, cohort: Cohort) -> Answer[Calibration]:
         """The cohort's calibration, likewise."""
         request = Request("calibration", cohort)
+        return self._answer(request, self._shelf.get(request))
+
+    def chance(self, cohort: Cohort) -> Answer[Chance]:
+        """How many forks of the cohort's map chance alone would make, likewise."""
+        request = Request("chance", cohort)
         return self._answer(request, self._shelf.get(request))
 
     def changes(self, cohort: Cohort, split: Split) -> Answer[Findings]:
@@ -203,9 +209,14 @@ class Maps:
         with suppress(StoreError):  # Then it is built of what is settled.
             self._store.settle(place.request.cohort.tenant)  # Nobody waits in this thread, as readers do.
         built_ns = self._wall_ns()
-        value = self._load(place.request, self._store, self._now_ns())
+        value = self._of_map(place.request) or self._load(place.request, self._store, self._now_ns())
         is_kept = self._shelf.put(place, value, built_ns)
         if is_kept:
             self._meter.time("build_seconds", time.perf_counter() - begun_s)
             self._meter.count("builds", label="ready")
         return is_kept
+
+    def _of_map(self, request: Request) -> Chance | None:
+        """What is made of a map that is there, fresh: its runs need not be read once more."""
+        held = self._shelf.get(Request("map", request.cohort)) if request.what == "chance" else None
+        return chance(held.value) if held is not None and self._is_fresh(held) else None

@@ -10,6 +10,7 @@ from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from engine import queries, splitting
 from engine.calibration import Calibration
+from engine.chance import Chance, chance
 from engine.changes import Split
 from engine.changes.ranking import Findings
 from engine.maps import BehaviourMap
@@ -24,7 +25,7 @@ LAYOUT: Final = 8
 _PART = re.compile(r"[0-9a-f]{16}-[0-9]+")
 
 T = TypeVar("T")
-What: TypeAlias = Literal["map", "calibration", "changes", "steps", "questions"]
+What: TypeAlias = Literal["map", "calibration", "changes", "steps", "questions", "chance"]
 
 
 class Request(NamedTuple):
@@ -104,12 +105,14 @@ Answer: TypeAlias = Ready[T] | Unready
 
 def load(
     request: Request, store: Store, now_ns: int, bounds: Bounds = BOUNDS
-) -> BehaviourMap | Calibration | Findings | Occurrences | Questions:
+) -> BehaviourMap | Calibration | Chance | Findings | Occurrences | Questions:
     """Build what is requested from the store."""
     if request.split is not None:
         return splitting.load_changes(store, request.cohort, request.split, now_ns, bounds)
     if request.what == "map":
         return queries.load_map(store, request.cohort, now_ns, bounds)
+    if request.what == "chance":
+        return chance(queries.load_map(store, request.cohort, now_ns, bounds))
     if request.what == "steps":
         return queries.load_occurrences(store, request.cohort, now_ns, bounds)
     if request.what == "questions":

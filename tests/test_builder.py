@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from engine import builds, shelf
-from engine.builder import Absent, Building, Failed, Maps, Ready, Request
+from engine.builder import Absent, Building, Failed, Maps, Ready, Request, load
+from engine.chance import chance
 from engine.errors import CacheError, UnknownAgentError, UnwritableStoreError
 from engine.metering import NoMeter
 from engine.runs import SECOND_NS, Cohort, Window
@@ -212,6 +213,24 @@ def test_a_map_and_a_calibration_of_one_cohort_are_two_values(maps: Maps, worksh
     workshop.gate.set()
     until(lambda: maps.get(AGENT), Ready)
     assert until(lambda: maps.calibration(AGENT), Ready).value == "calibration 2 of support-agent at 7"
+
+
+def test_chance_is_counted_on_the_map_that_is_there_else_on_one_of_its_own(clock: Clock) -> None:
+    built: list[str] = []
+
+    def build(request: Request, store: Store, now_ns: int) -> Any:
+        built.append(request.what)
+        return load(request, store, now_ns)
+
+    store = MemoryStore(corpus())
+    beside, alone = (Maps(store, DictCache(), lambda: NOW_NS, wall_ns=clock, build=build) for _ in range(2))
+    behaviour = until(lambda: beside.get(AGENT), Ready).value
+    found = until(lambda: beside.chance(AGENT), Ready).value
+    assert (found, built) == (chance(behaviour), ["map"])
+    assert until(lambda: alone.chance(AGENT), Ready).value == found
+    assert built == ["map", "chance"]
+    beside.close()
+    alone.close()
 
 
 def test_window_and_view_are_part_of_the_key(maps: Maps, workshop: Workshop) -> None:

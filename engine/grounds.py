@@ -1,0 +1,140 @@
+"""How far a fork is shown, in words: within tickets, within versions, and beside what chance makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+from engine.chance import Chance
+from engine.forks import compared
+from engine.maps import BehaviourMap
+from engine.siblings import ALPHA
+from engine.strata import Evidence, Held, held
+from engine.stratified import Stratified
+
+Within: TypeAlias = Literal["tickets", "versions", "both"]
+
+NO_TICKET: Final = (
+    "No run names its ticket (what it was asked to do), so hard tasks cannot be told from a bad step: a fork "
+    "can be significant here, but not confirmed. Send forkmap.ticket with each run, and forks are compared "
+    "within tickets."
+)
+"""What a ticket would add where there is none."""
+
+_OF = {"tickets": "ticket", "versions": "version", "both": "ticket and version"}
+_IN = {"tickets": "tickets", "versions": "versions", "both": "tickets and versions together"}
+
+
+def comparisons(evidence: Evidence) -> list[tuple[Within, Stratified]]:
+    """The comparisons within strata that could be made."""
+    names: tuple[Within, ...] = ("tickets", "versions", "both")
+    return [(name, each) for name, each in zip(names, evidence.strata, strict=True) if each is not None]
+
+
+def grounds(evidence: Evidence) -> str:
+    """In a few words, on what grounds a fork has its label.
+
+    >>> from engine.strata import Strata
+    >>> found = Stratified(0.4, -0.1, -0.3, 0.1, 4, 14, 6, 11, 0.03)
+    >>> grounds(Evidence(0.01, 0.02, Strata(found, None, None), True))
+    'not shown within tickets, 14 runs could have shown it'
+    >>> grounds(Evidence(0.01, 0.02, Strata(None, None, None), True))
+    'no run names its ticket'
+    """
+    if evidence.strata.tickets is None:
+        return "no run names its ticket"
+    made = [(within, each, held(each, evidence.worse)) for within, each in comparisons(evidence)]
+    short = [found for found in made if found[2] is not Held.HOLDS]
+    if not short:
+        return f"holds within {_IN[made[-1][0]]}"
+    within, found, how = short[0]
+    if how is Held.CANNOT_TELL:
+        return f"cannot tell within {_IN[within]}"
+    return f"not shown within {_IN[within]}, {_runs(found.runs)} could have shown it"
+
+
+def sentence(within: Within, found: Stratified, worse: bool) -> str:
+    """What one comparison within strata shows.
+
+    >>> first, figures = sentence(
+    ...     "tickets", Stratified(0.004, -0.41, -0.62, -0.2, 12, 40, 18, 15, 1e-6), worse=True
+    ... ).split(" (")
+    >>> first
+    'Holds within tickets: beside others of the same ticket, runs that took it succeed 41 points less often'
+    >>> figures
+    '95% interval of the difference −62 to −20 points, exact p = 0.004); 40 runs of 12 tickets could show it.'
+    """
+    how, of = held(found, worse), _OF[within]
+    if how is Held.CANNOT_TELL:
+        return f"Cannot tell within {_IN[within]}: {_untold(found, within)}."
+    start = "Holds" if how is Held.HOLDS else "Not shown"
+    could = "could show it" if how is Held.HOLDS else "could have shown it"
+    few = ", too few whatever their outcomes" if found.least >= ALPHA else ""
+    return (
+        f"{start} within {_IN[within]}: beside others of the same {of}, runs that took it succeed "
+        f"{_gap(found)}, exact p {compared(found.p)}); {_runs(found.runs)} of "
+        f"{_strata(found.strata, within)} {could}{few}."
+    )
+
+
+def _untold(found: Stratified, within: Within) -> str:
+    if not found.shared:
+        return f"no {_OF[within]} has runs both on this way and on another"
+    return f"on each of the {_strata(found.shared, within)} with runs on both sides all runs ended alike"
+
+
+def _gap(found: Stratified) -> str:
+    points = 100 * found.difference
+    side = "less" if points < 0 else "more"
+    gap = f"{abs(points):.0f} points {side} often" if round(abs(points)) else "as often"
+    if found.low == found.high:
+        return f"{gap} (every run of a side ended alike"
+    low, high = (f"{100 * each:.0f}".replace("-", "−") for each in (found.low, found.high))
+    return f"{gap} (95% interval of the difference {low} to {high} points"
+
+
+def _runs(number: int) -> str:
+    return f"{number:,} run{'s' if number != 1 else ''}"
+
+
+def _strata(number: int, within: Within) -> str:
+    if within == "both":
+        return f"{number:,} pair{'s' if number != 1 else ''} of ticket and version"
+    return f"{number:,} {_OF[within]}{'s' if number != 1 else ''}"
+
+
+def by_chance(behaviour: BehaviourMap, chance: Chance) -> str:
+    """How many fatal forks of a map chance, and a mix of tickets and versions, would make."""
+    shuffled = _shuffled(chance)
+    if not chance.moved:
+        return (
+            f"How many forks chance alone would make cannot be told: no two runs {_alike(chance)} ended "
+            "differently, so there is nothing to shuffle."
+        )
+    completed, found = behaviour.totals.completed, int(behaviour.fork.sum())
+    few = (
+        ""
+        if chance.moved == completed
+        else f", which can change the outcome of {chance.moved:,} of {completed:,} runs"
+    )
+    text = f"With outcomes shuffled {shuffled}{few}, {chance.forks:.1f} fatal forks appear by chance alone"
+    if not found:
+        return f"{text}."
+    return f"{text}; {chance.as_many} of {chance.shuffles} shuffles made {found:,} or more."
+
+
+def _shuffled(chance: Chance) -> str:
+    if not chance.within_tickets:
+        return "among all runs"
+    return "within tickets and versions" if chance.within_versions else "within tickets"
+
+
+def _alike(chance: Chance) -> str:
+    if not chance.within_tickets:
+        return "of the map"
+    return "of one ticket and version" if chance.within_versions else "of one ticket"
+
+
+def count_confirmed(found: Mapping[int, Evidence]) -> int:
+    """How many fatal forks are confirmed."""
+    return sum(each.worse and each.label == "confirmed" for each in found.values())
