@@ -28,6 +28,8 @@ LIVE = 5
 """Live runs listed at a node."""
 LIVE_AT_START = 100
 """Live runs listed at the start, where all of them are meant."""
+GOLDEN = "golden fork"
+"""The mark of a branch that ends better than other ways."""
 
 
 def evidence(
@@ -38,12 +40,12 @@ def evidence(
     Parameters
     ----------
     fork : Fork or None
-        Its fatal fork, if it is one.
+        Its fatal or golden fork, if it is one.
     examples : sequence of Example
         Runs through the node to link to; for a fork they come from the fork itself.
     """
     path = behaviour.path(node)
-    badges = [fork_badge(fork.q)] if fork else []
+    badges = [fork_badge(fork)] if fork else []
     if behaviour.hotspot[node]:
         badges.append(
             html.Span(f"hotspot, {behaviour.entropy_bits[node]:.2f} bits", className="badge badge-hot")
@@ -106,7 +108,8 @@ def _rate(behaviour: BehaviourMap, node: int, label: Any, look: Look, mark: str 
     low, high = float(behaviour.low[node]), float(behaviour.high[node])
     support, successes = int(behaviour.support[node]), int(behaviour.successes[node])
     filters = Filters(outcome="completed", node=behaviour.key_text(node) if node else "")
-    return Rate(label, support, successes, low, high, mark, href=urls.runs_url(look, filters))
+    href, is_good = urls.runs_url(look, filters), mark == GOLDEN
+    return Rate(label, support, successes, low, high, mark, good=is_good, href=href)
 
 
 def _against(behaviour: BehaviourMap, node: int, look: Look) -> Component:
@@ -131,9 +134,10 @@ def comparison_in_words(behaviour: BehaviourMap, node: int, fork: Fork | None) -
         return f"Not tested: the step and the other ways need {MIN_SUPPORT} completed runs each."
     figures = f"Fisher's exact test gives p {words.probability(p)}, q {words.probability(q)}: "
     if fork:
+        side = "fewer" if fork.runs_gained > 0 else "more"
         return (
             f"{figures}{words.certainty(q, behaviour.tested)}. Had these runs fared like the others, about "
-            f"{words.count(round(fork.runs_lost), 'more run')} would have succeeded."
+            f"{words.count(round(abs(fork.runs_lost)), f'{side} run')} would have succeeded."
         )
     if p >= ALPHA:
         return f"{figures}no clear difference from the other ways."
@@ -181,9 +185,11 @@ def _place(behaviour: BehaviourMap, at: int, node: int) -> list[Component]:
     return [html.Span(f"at {words.bare(token)}, step {int(behaviour.depth[at])}", className="dim clip")]
 
 
-def fork_badge(q: float) -> Component:
-    """The mark of a fatal fork; one that may be chance is outlined only."""
-    look, title = weight(q)
+def fork_badge(fork: Fork) -> Component:
+    """The mark of a fatal or golden fork; one that may be chance is outlined only."""
+    look, title = weight(fork.q)
+    if fork.runs_gained > 0:
+        return html.Span(f"★ {GOLDEN}", className=f"badge badge-golden{look}", title=title)
     return html.Span("fatal fork", className=f"badge badge-fork{look}", title=title)
 
 
@@ -193,7 +199,9 @@ def weight(q: float) -> tuple[str, str]:
 
 
 def _pairs(fork: Fork) -> list[tuple[str, str, str]]:
-    pairs = [("failure", fork.failure, "took this step"), ("success", fork.success, "went another way")]
+    ways = ("took this step", "went another way")
+    lost, won = reversed(ways) if fork.runs_gained > 0 else ways
+    pairs = [("failure", fork.failure, lost), ("success", fork.success, won)]
     return [(outcome, run_id, how) for outcome, run_id, how in pairs if run_id]
 
 
@@ -247,4 +255,6 @@ def _step(behaviour: BehaviourMap, node: int) -> Component:
 
 def _mark(behaviour: BehaviourMap, child: int) -> str:
     token = behaviour.tokens[behaviour.token[child]]
-    return "fatal fork" if behaviour.fork[child] and token.signature != MARK else ""
+    if token.signature == MARK:
+        return ""
+    return "fatal fork" if behaviour.fork[child] else GOLDEN if behaviour.golden[child] else ""

@@ -1,4 +1,4 @@
-"""Lists of fatal forks and hotspots: each line selects its node in the tree."""
+"""Lists of fatal forks, golden forks and hotspots: each line selects its node in the tree."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ def fork_list(behaviour: BehaviourMap, forks: Sequence[Fork], key: str) -> Compo
     """Fatal forks by the runs they cost, the selected one marked; without any, why there are none."""
     lines = [_fork(fork, fork.key == key) for fork in forks[:LISTED]]
     return _card("Fatal forks", lines, len(forks), summary(behaviour))
+
+
+def golden_list(forks: Sequence[Fork], key: str) -> list[Component]:
+    """Golden forks by the runs they gained, the selected one marked; nothing without any."""
+    lines = [_fork(fork, fork.key == key) for fork in forks[:LISTED]]
+    return [_card("Golden forks", lines, len(forks), "")] if forks else []
 
 
 def hotspot_list(hotspots: Sequence[Hotspot], key: str) -> Component:
@@ -58,8 +64,9 @@ def _fork(fork: Fork, chosen: bool) -> Component:
     )
     chance = html.Span(f"p {words.probability(fork.p)} · q {words.probability(fork.q)}")
     look, doubt = weight(fork.q)
-    runs = words.count(round(fork.runs_lost), "run")
-    lost = html.Span(f"−{runs}", className=f"lost{look}", title=doubt or None)
+    is_golden, runs = fork.runs_gained > 0, words.count(round(abs(fork.runs_lost)), "run")
+    sign, side = ("+", "gained") if is_golden else ("−", "lost")
+    lost = html.Span(f"{sign}{runs}", className=f"{side}{look}", title=doubt or None)
     return html.Button(
         [
             html.Span(_where(fork.path)),
@@ -67,7 +74,7 @@ def _fork(fork: Fork, chosen: bool) -> Component:
             html.Span([chance, lost], className="dim"),
         ],
         type="button",
-        className="finding fork",
+        className=f"finding {'golden' if is_golden else 'fork'}",
         title=explain(fork),
         **_pick(fork.key, chosen),
     )

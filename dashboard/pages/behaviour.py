@@ -17,7 +17,7 @@ from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine import queries
 from engine.builder import TTL_S, Failed, Ready
-from engine.forks import Fork, Hotspot, fork_at, forks, hotspots
+from engine.forks import Fork, Hotspot, fork_at, forks, golden_forks, hotspots
 from engine.maps import BehaviourMap
 from engine.queries import Example
 from engine.runs import Outcome
@@ -60,11 +60,12 @@ def _body(service: Service, answer: Ready[BehaviourMap], look: Look, as_of: str)
     head = _head(look, behaviour, as_of)
     if not behaviour.totals.completed:
         return html.Div([head, *_notices([look.complaint]), _no_runs(service, look, behaviour)])
-    found, spots = service.maps.made(behaviour.cohort, answer, _findings)
+    found, golden, spots = service.maps.made(behaviour.cohort, answer, _findings)
     node, lost = chosen(behaviour, look, found)
     source, key = urls.map_data_url(behaviour.cohort, answer.built_ns), behaviour.key_text(node)
     side = [
         findings.fork_list(behaviour, found, key),
+        *findings.golden_list(golden, key),
         html.Section(panel(behaviour, node, look), id=ids.NODE_PANEL, className="card panel"),
         findings.hotspot_list(spots, key),
     ]
@@ -82,8 +83,8 @@ def _body(service: Service, answer: Ready[BehaviourMap], look: Look, as_of: str)
     )
 
 
-def _findings(behaviour: BehaviourMap) -> tuple[tuple[Fork, ...], tuple[Hotspot, ...]]:
-    return forks(behaviour), hotspots(behaviour)
+def _findings(behaviour: BehaviourMap) -> tuple[tuple[Fork, ...], tuple[Fork, ...], tuple[Hotspot, ...]]:
+    return forks(behaviour), golden_forks(behaviour), hotspots(behaviour)
 
 
 def _notices(texts: list[str]) -> list[Component]:
@@ -166,7 +167,7 @@ def chosen(behaviour: BehaviourMap, look: Look, found: tuple[Fork, ...]) -> tupl
 
 def panel(behaviour: BehaviourMap, node: int, look: Look) -> list[Any]:
     """The evidence for a node."""
-    fork = fork_at(behaviour, node) if behaviour.fork[node] else None
+    fork = fork_at(behaviour, node) if behaviour.fork[node] or behaviour.golden[node] else None
     through = [] if fork else _through(behaviour, node)
     return evidence.evidence(behaviour, node, fork, through, look)
 
