@@ -42,6 +42,7 @@ UNSAID = {
     "put_outcome": "no run ended before 1970 or after 2262",
     "put_rules": "an expression follows a grammar",
     "try_rules": "an expression follows a grammar",
+    "post_marker": "nothing was deployed before 1970 or after 2262, or has a blank name",
     "create_erasure": "no run ended before 1970 or after 2262",
     "put_policies": "no two policies have one name, and 30.0 is no count",
     "put_policy": "the name of a policy is a name, and 30.0 is no count",

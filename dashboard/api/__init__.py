@@ -7,6 +7,8 @@ from werkzeug.routing import PathConverter
 
 from dashboard.api import (
     agents,
+    backtest,
+    changes,
     decisions,
     erasures,
     events,
@@ -14,6 +16,7 @@ from dashboard.api import (
     health,
     intake,
     maps,
+    markers,
     openapi,
     outcomes,
     problems,
@@ -23,7 +26,21 @@ from dashboard.api import (
 )
 from dashboard.service import Service
 
-DESCRIBED = (agents, runs, tickets, decisions, events, outcomes, rules, maps, fuses, erasures)
+DESCRIBED = (
+    agents,
+    runs,
+    tickets,
+    decisions,
+    events,
+    outcomes,
+    rules,
+    maps,
+    changes,
+    markers,
+    fuses,
+    backtest,
+    erasures,
+)
 OPERATIONS = tuple(operation for module in (*DESCRIBED, openapi) for operation in module.OPERATIONS)
 """All that can be asked under the API's address."""
 

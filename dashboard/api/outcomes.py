@@ -23,19 +23,19 @@ from engine.ingest.outcomes import LEAST_S, moment
 from engine.runs import Outcome
 
 _WORD = Meta(extra_json_schema={"enum": [*OUTCOMES]})
-_TIME = Meta(
+TIME = Meta(
     min_length=1,
     description="RFC 3339",
     extra_json_schema={"anyOf": [{"format": "date-time"}, {"format": "date"}]},
 )
-_NUMBER = Meta(ge=LEAST_S, description="Seconds, milli-, micro- or nanoseconds since 1970, by its size")
+NUMBER = Meta(ge=LEAST_S, description="Seconds, milli-, micro- or nanoseconds since 1970, by its size")
 
 
 class PutOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a run ended, and when that was so if it was not now."""
 
     outcome: Annotated[str, _WORD]
-    time: Annotated[str, _TIME] | Annotated[int, _NUMBER] | None = None
+    time: Annotated[str, TIME] | Annotated[int, NUMBER] | None = None
 
 
 OPERATIONS = (
@@ -92,10 +92,17 @@ def read(asked: PutOutcome) -> tuple[Outcome, int | None]:
     word = OUTCOMES.get(asked.outcome.strip().lower())
     if word is None:
         raise InputError(f"outcome: {asked.outcome[:60]!r} is none of {', '.join(OUTCOMES)}.")
-    return Outcome[word.upper()], _time_ns(asked.time)
+    return Outcome[word.upper()], time_ns(asked.time)
 
 
-def _time_ns(time: str | int | None) -> int | None:
+def time_ns(time: str | int | None) -> int | None:
+    """A time that is sent, None if none is.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, with a sentence that says so.
+    """
     try:
         found = moment(time)
     except InputError as error:

@@ -45,6 +45,10 @@ def needed(rule: str | None, method: str) -> Role | None:
     match method, rule or "":
         case "PUT" | "DELETE", urls.API_OUTCOME:
             return Role.INGEST
+        case "POST", urls.API_MARKERS:
+            return Role.INGEST
+        case "DELETE", urls.API_MARKER:
+            return Role.INGEST
         case "POST", urls.API_CHECK | urls.API_DECISIONS | urls.IMPORT:
             return Role.INGEST
         case "POST", urls.API_TRIAL:
