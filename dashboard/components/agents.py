@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import rates, times, words
+from dashboard.components import html, rates, times, words
 from dashboard.components.access import data
 from dashboard.components.rates import Rate
 from dashboard.components.sparkline import sparkline
@@ -112,12 +111,12 @@ def table(rows: list[Row], now_ns: int) -> Component:
 def _line(row: Row, now_ns: int) -> Component:
     line, look = row.faring.line, row.look
     counts = line.window if line.recent else line.all_time
-    name = dcc.Link(
+    name = html.Link(
         row.agent or "(no name)", href=urls.map_url(look), className="clip agent-name", title=row.agent
     )
     remark = [] if line.recent else [html.Span("no run in the last 30 days: all time", className="dim small")]
     low, high = wilson_one(counts.successes, counts.completed)
-    every = dcc.Link(sparkline(row.faring.days), href=urls.runs_url(look)) if line.recent else "–"
+    every = html.Link(sparkline(row.faring.days), href=urls.runs_url(look)) if line.recent else "–"
     cells: list[tuple[Any, str]] = [
         (_lost(row), "number"),
         (_last_day(row), ""),
@@ -144,7 +143,7 @@ def _count(runs: int, look: Look, outcome: str) -> Any:
     """A count that leads to the runs it counts."""
     if not runs:
         return html.Span("0", className="dim")
-    return dcc.Link(f"{runs:,}", href=urls.runs_url(look, Filters(outcome=outcome)))
+    return html.Link(f"{runs:,}", href=urls.runs_url(look, Filters(outcome=outcome)))
 
 
 def _lost(row: Row) -> Any:
@@ -157,7 +156,7 @@ def _lost(row: Row) -> Any:
     sure = cost.losses.q < words.LIKELY_CHANCE
     lost = html.Span(f"≈ {cost.runs:,}", className="lost" if sure else "lost maybe")
     forks = html.Span(words.count(cost.losses.forks, "fork"), className="dim small")
-    link = dcc.Link(lost, href=urls.map_url(row.look._replace(node=cost.key)))
+    link = html.Link(lost, href=urls.map_url(row.look._replace(node=cost.key)))
     return [link, forks, *([] if sure else [html.Span("may be chance", className="dim small")])]
 
 
@@ -214,7 +213,7 @@ def _rate(row: Row, rate: Rate) -> Any:
     return html.Div(
         [
             rates.bar(rate, None),
-            dcc.Link(share, href=href, className="number", title=f"{rate.successes:,} succeeded"),
+            html.Link(share, href=href, className="number", title=f"{rate.successes:,} succeeded"),
             html.Span(words.interval(rate.low, rate.high), className="dim number"),
         ],
         className="base",

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import policies, tokens, words
+from dashboard.components import html, policies, tokens, words
 from dashboard.components.drafts import percent_of
 from engine.answering import Answer
 from engine.fuses import Action, Fired, explain
@@ -68,7 +67,7 @@ def unasked(sentence: str) -> Component:
 
 
 def _section(parts: list[Any]) -> Component:
-    link = dcc.Link("Policies", href=urls.fuses_url(), className="small")
+    link = html.Link("Policies", href=urls.fuses_url(), className="small")
     head = html.Div([html.H2("What the fuses say"), link], className="card-head")
     return html.Section([head, *parts], className="card fuses-say")
 
@@ -94,7 +93,9 @@ def _action(shown: Shown) -> Component:
 
 def _line(run: Run, answer: Answer, live: bool) -> Component:
     policy = answer.policy
-    link = dcc.Link(policy.name, href=urls.fuses_url(policy=policy.name), className="clip", title=policy.name)
+    link = html.Link(
+        policy.name, href=urls.fuses_url(policy=policy.name), className="clip", title=policy.name
+    )
     head = html.Div([link, policies.badge(policy.action, policy.mode)], className="answer-head")
     fires = answer.lacking is None
     said = _fires(run, answer, live) if fires else [html.Span(silent_in_words(answer, live))]
@@ -153,5 +154,5 @@ def _ledger(run: Run, firings: int) -> list[Component]:
     if not firings:
         return []
     lines = words.count(firings, "line")
-    link = dcc.Link(f"{lines} about this run in the ledger", href=urls.fuses_url(run=run.run_id))
+    link = html.Link(f"{lines} about this run in the ledger", href=urls.fuses_url(run=run.run_id))
     return [html.P(link, className="small")]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dash import html
 from dash.development.base_component import Component
 
-from dashboard.components import menus, payloads, tokens, words
+from dashboard.components import html, menus, payloads, tokens, words
 from engine.decisions.menus import is_low
 from engine.decisions.trace import Choice
 from engine.runs import Step

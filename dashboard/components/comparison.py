@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import states, words
+from dashboard.components import html, states, words
 from dashboard.components.access import aria
 from dashboard.components.lanes import row_id, unit
 from dashboard.urls import Look
@@ -149,7 +148,7 @@ def _findings(side: Side) -> Sequence[Finding]:
 def _listed(name: str, run: Run, found: Sequence[Finding]) -> Component:
     lines = [html.Li(_finding(finding)) for finding in found[:LISTED]]
     more = len(found) - len(lines)
-    link = dcc.Link("beside its steps", href=urls.run_url(Look(run=run.run_id)))
+    link = html.Link("beside its steps", href=urls.run_url(Look(run=run.run_id)))
     rest = f"and {words.count(more, 'more finding')}; all of them " if more else "All of them "
     return html.Div(
         [html.H3(f"{name}: {words.count(len(found), 'finding')}"), html.Ul([*lines, html.Li([rest, link])])]

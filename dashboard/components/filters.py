@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from dash import dcc, html
+from dash import dcc
 from dash.development.base_component import Component
 
 from dashboard import ids, urls
-from dashboard.components import tokens, words
+from dashboard.components import html, tokens, words
 from dashboard.components.access import aria
 from dashboard.components.verdict import NAMES
 from dashboard.urls import Look
@@ -147,4 +147,4 @@ def _without(each: Said, look: Look) -> Component:
     plain = f"Without: {each.text}"
     sign = html.Span("×", **aria(hidden="true"))
     href = urls.runs_url(look, each.without, look.sort)
-    return dcc.Link([sign, html.Span(plain, className="unseen")], href=href, title=plain)
+    return html.Link([sign, html.Span(plain, className="unseen")], href=href, title=plain)

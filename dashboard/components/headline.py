@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import tokens, words
+from dashboard.components import html, tokens, words
 from dashboard.components.evidence import run_link
 from dashboard.urls import Look
 from engine.forks import Fork, Hotspot, summary
@@ -56,7 +55,7 @@ def _examples(fork: Fork, look: Look) -> list[Any]:
     if not (fork.failure and fork.success):
         return []
     failure, success = run_link(fork.failure, look), run_link(fork.success, look)
-    compare = dcc.Link("Compare", href=urls.compare_url(fork.failure, fork.success))
+    compare = html.Link("Compare", href=urls.compare_url(fork.failure, fork.success))
     return [" ", compare, " ", failure, ", which took it, with ", success, ", which went another way."]
 
 

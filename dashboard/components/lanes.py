@@ -6,11 +6,10 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import cells, evidence, times, words
+from dashboard.components import cells, evidence, html, times, words
 from dashboard.components.access import aria, data
 from dashboard.components.stretches import behind, stretches
 from dashboard.urls import Look
@@ -82,7 +81,7 @@ def _heads(pair: Pair, now_ns: int) -> Component:
 
 def _head(name: str, run: Run, length: int, pair: Pair, now_ns: int) -> Component:
     href = urls.run_url(Look(run=run.run_id))
-    link = dcc.Link(run.run_id, href=href, className="run-id clip", title=run.run_id)
+    link = html.Link(run.run_id, href=href, className="run-id clip", title=run.run_id)
     facts = [run.agent] if pair.run_a.agent != pair.run_b.agent else []
     facts += [words.count(length, unit(pair.diff)), *([f"version {run.version}"] if run.version else [])]
     about = html.Span([" · ".join([*facts, ""]), times.ago(run.start_ns, now_ns)], className="dim small")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dash import dcc, html
+from dash import dcc
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import evidence, policies, times, tokens, words
+from dashboard.components import evidence, html, policies, times, tokens, words
 from dashboard.components.access import aria
 from dashboard.components.drafts import percent_of
 from dashboard.urls import Look
@@ -82,7 +82,7 @@ def _row(line: Recorded, now_ns: int) -> Component:
             html.Td(times.ago(firing.time_ns, now_ns), className="dim"),
             html.Th(_run(line), scope="row"),
             html.Td(html.Span(firing.agent, className="clip", title=firing.agent)),
-            html.Td(dcc.Link(firing.policy, href=href, className="clip", title=firing.policy)),
+            html.Td(html.Link(firing.policy, href=href, className="clip", title=firing.policy)),
             html.Td(policies.badge(firing.action, firing.mode)),
             html.Td(_steps(firing), className="number"),
             html.Td(f"{firing.successes:,} of {firing.support:,}", className="number", title=firing.reason),
@@ -131,7 +131,7 @@ def narrowing(look: Look, names: Sequence[str]) -> Component:
         placeholder="run or trace id",
         autoComplete="off",
     )
-    every = [dcc.Link("All of it", href=urls.fuses_url())] if look.policy or look.run else []
+    every = [html.Link("All of it", href=urls.fuses_url())] if look.policy or look.run else []
     return html.Form(
         [
             html.Label("Policy", htmlFor="ledger-policy"),
@@ -151,8 +151,8 @@ def paging(look: Look, lines: Sequence[Recorded], more: bool) -> list[Component]
     """Links to the newest lines and to older ones, if these are not all."""
     links = []
     if look.after:
-        links.append(dcc.Link("Newest", href=urls.fuses_url(look.policy, look.run)))
+        links.append(html.Link("Newest", href=urls.fuses_url(look.policy, look.run)))
     if more:
         older = urls.fuses_url(look.policy, look.run, lines[-1].number)
-        links.append(dcc.Link("Older", href=older))
+        links.append(html.Link("Older", href=older))
     return [html.Nav(links, className="pages", **aria(label="Pages of the ledger"))] if links else []

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dash import html
 from dash.development.base_component import Component
 
-from dashboard.components import words
+from dashboard.components import html, words
 from dashboard.components.access import aria
 from engine.decisions.trace import Choice
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dash import dcc, html
+from dash import dcc
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import evidence, words
+from dashboard.components import evidence, html, words
 from dashboard.components.access import aria
 from dashboard.components.drafts import percent_of
 from dashboard.urls import Look
@@ -180,7 +180,7 @@ def policy(each: Policy, shown: Shown) -> Component:
     """One policy: its words, its ledger, its runs in flight, and what can be done with it."""
     look = urls.fuses_url(policy=each.name)
     head = [
-        html.H3(dcc.Link(each.name, href=look, className="clip", title=each.name)),
+        html.H3(html.Link(each.name, href=look, className="clip", title=each.name)),
         badge(each.action, each.mode),
         *([_actions(each, shown)] if shown.may_change else []),
     ]
@@ -197,7 +197,7 @@ def policy(each: Policy, shown: Shown) -> Component:
 
 def _asks(each: Policy) -> Component:
     """What it asks for, and where that is tried on runs that are over."""
-    link = dcc.Link("Try it on runs that are over", href=backtest_url(each))
+    link = html.Link("Try it on runs that are over", href=backtest_url(each))
     return html.P([in_words(each), " ", link])
 
 
@@ -234,7 +234,7 @@ def _ledger(each: Policy, shown: Shown) -> Component:
         return html.P("It has not fired yet.", className="soft")
     said = " ".join(outcome_in_words(tally) for tally in tallies)
     link: list[Any] = (
-        [] if shown.chosen else [" ", dcc.Link("Its firings", href=urls.fuses_url(policy=each.name))]
+        [] if shown.chosen else [" ", html.Link("Its firings", href=urls.fuses_url(policy=each.name))]
     )
     return html.P([said, *link], className="soft")
 
@@ -246,7 +246,7 @@ def _now(each: Policy, now: Triage) -> Component:
     links: list[Any] = [evidence.run_link(flight.run.run_id, Look()) for flight in firing[:NAMED]]
     if len(firing) > NAMED:
         rest = f"and {len(firing) - NAMED:,} more"
-        links.append(dcc.Link(rest, href=urls.live_url(each.agent or "")))
+        links.append(html.Link(rest, href=urls.live_url(each.agent or "")))
     return html.P(
         [html.Span(said), *[part for link in links for part in (" ", link)]], className="now-firing"
     )
@@ -257,7 +257,7 @@ def _actions(each: Policy, shown: Shown) -> Component:
     label, yes = ("Put in shadow", "put it in shadow") if other == "shadow" else ("Enforce", "enforce it")
     return html.Div(
         [
-            dcc.Link("Edit", href=urls.fuses_url(edit=each.name), className="button small"),
+            html.Link("Edit", href=urls.fuses_url(edit=each.name), className="button small"),
             _asked(
                 label,
                 _about_mode(each, shown),
@@ -308,7 +308,7 @@ def _asked(
 
 def gone(tally: Tally) -> Component:
     """A policy that is set no more, and what came of it."""
-    link = dcc.Link(
+    link = html.Link(
         tally.policy, href=urls.fuses_url(policy=tally.policy), className="clip", title=tally.policy
     )
     return html.Li([html.H3(link), html.P(outcome_in_words(tally), className="soft")], className="policy")

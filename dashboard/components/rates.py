@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboard.components import words
+from dashboard.components import html, words
 from dashboard.components.access import aria
 from dashboard.theme import tone
 
@@ -85,7 +84,7 @@ def _line(rate: Rate, base: float | None, brief: bool) -> Component:
 
 def _support(rate: Rate) -> Any:
     text = f"{rate.support:,}"
-    return dcc.Link(text, href=rate.href, className="counted") if rate.href and rate.support else text
+    return html.Link(text, href=rate.href, className="counted") if rate.href and rate.support else text
 
 
 def _standing_out(rate: Rate) -> str:

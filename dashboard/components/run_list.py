@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import counted, evidence, times, tokens, words
+from dashboard.components import counted, evidence, html, times, tokens, words
 from dashboard.components.access import aria
 from dashboard.components.verdict import NAMES
 from dashboard.urls import Look
@@ -61,7 +60,7 @@ def _parts(found: Counts, look: Look) -> list[Any]:
         ("live", found.live, "live"),
     )
     links = [
-        dcc.Link(
+        html.Link(
             f"{number:,} {how}", href=urls.runs_url(look, look.filters._replace(outcome=name), look.sort)
         )
         for name, number, how in known
@@ -101,7 +100,7 @@ def _head(head: Head, look: Look) -> Component:
     arrow = [html.Span(" ↓" if falls else " ↑", **aria(hidden="true"))] if here else []
     order = "descending" if falls else "ascending"
     return html.Th(
-        dcc.Link([head.text, *arrow], href=href),
+        html.Link([head.text, *arrow], href=href),
         scope="col",
         className=head.look,
         title=head.about or None,
@@ -153,14 +152,14 @@ def _last(table: Table, place: int, look: Look) -> Component:
     if node:
         text = tokens.step(behaviour.tokens[behaviour.token[node]])
     href = urls.map_url(look._replace(node=behaviour.key_text(node)))
-    return dcc.Link(text, href=href, title="Show this point on the map")
+    return html.Link(text, href=href, title="Show this point on the map")
 
 
 def _text(text: str | None, look: Look) -> Component:
     """A text that leads to the runs that share it."""
     if text is None:
         return html.Span("–", className="dim")
-    return dcc.Link(text, href=urls.runs_url(look, look.filters, look.sort), className="clip", title=text)
+    return html.Link(text, href=urls.runs_url(look, look.filters, look.sort), className="clip", title=text)
 
 
 def pager(runs: int, look: Look, page: int, label: str) -> Component:
@@ -179,7 +178,7 @@ def pager(runs: int, look: Look, page: int, label: str) -> Component:
 
 
 def _way(text: str, page: int, look: Look) -> Component:
-    return dcc.Link(text, href=urls.runs_url(look, look.filters, look.sort, page))
+    return html.Link(text, href=urls.runs_url(look, look.filters, look.sort, page))
 
 
 def exports(look: Look, runs: int) -> Component:

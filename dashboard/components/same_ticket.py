@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import evidence, times, words
+from dashboard.components import evidence, html, times, words
 from dashboard.components.access import data
 from dashboard.urls import Look
 from engine.runs import Outcome, Run
@@ -36,7 +35,7 @@ def card(run: Run, others: Sequence[RunRow], look: Look, now_ns: int) -> Compone
         Not the run itself; at most one more than :data:`READ`, which tells that there are more.
     """
     ticket = run.ticket or ""
-    every = dcc.Link("All runs of this ticket", href=urls.compare_url(run.run_id, ticket=ticket))
+    every = html.Link("All runs of this ticket", href=urls.compare_url(run.run_id, ticket=ticket))
     heads = [
         html.Th(text or html.Span("Compare", className="unseen"), scope="col", className=name)
         for text, name in HEADS
@@ -66,7 +65,7 @@ def in_words(others: Sequence[RunRow]) -> str:
 def _row(run: Run, other: RunRow, look: Look, now_ns: int) -> Component:
     whose = [html.Span(other.agent, className="dim clip small")] if other.agent != run.agent else []
     href = urls.compare_url(run.run_id, other.run_id, run.ticket or "")
-    compare = dcc.Link(["Compare", html.Span(f" with {other.run_id}", className="unseen")], href=href)
+    compare = html.Link(["Compare", html.Span(f" with {other.run_id}", className="unseen")], href=href)
     return html.Tr(
         [
             html.Th([evidence.run_link(other.run_id, look), *whose], scope="row"),

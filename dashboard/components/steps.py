@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from dash import html
 from dash.development.base_component import Component
 
-from dashboard.components import decided, times, tokens, words
+from dashboard.components import decided, html, times, tokens, words
 from engine.conventions import failure
 from engine.decisions.beside import Beside
 from engine.ingest.conversation import TIMES

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import evidence, tokens, verdict, words
+from dashboard.components import evidence, html, tokens, verdict, words
 from dashboard.components.access import aria
 from dashboard.theme import tone
 from dashboard.urls import Look
@@ -67,7 +66,7 @@ def _place(place: int, odds: Odds, found: Verdict, href: str, forked: bool) -> C
         html.Span([html.Span(f"{place} ", className="strip-place"), tokens.step(odds.token)]),
         html.Span([html.Span(_odds(odds), className="strip-odds"), *marks]),
     ]
-    body = dcc.Link(inside, href=href) if href else html.Span(inside)
+    body = html.Link(inside, href=href) if href else html.Span(inside)
     looks = [f"tone{shade}", *(["strip-fell"] if fell else [])]
     bounds = f"95% interval {words.interval(odds.low, odds.high)}" if odds.support else ""
     return html.Li(body, className=" ".join(looks), title=f"{odds.token}: {bounds}" if bounds else "")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from dash import dcc, html
+from dash import dcc
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import evidence, times
+from dashboard.components import evidence, html, times
 from dashboard.urls import Look
 from engine.runs import Outcome, Window
 from engine.store import RunRow, TicketRow
@@ -47,7 +47,7 @@ def _heads(heads: Sequence[tuple[str, str]]) -> Component:
 
 
 def _ticket(row: TicketRow, now_ns: int) -> Component:
-    link = dcc.Link(row.ticket, href=urls.compare_url(ticket=row.ticket), className="clip", title=row.ticket)
+    link = html.Link(row.ticket, href=urls.compare_url(ticket=row.ticket), className="clip", title=row.ticket)
     agents = ", ".join(row.agents)
     counts = (row.successes, row.failures, row.abandoned, row.live)
     return html.Tr(
@@ -112,7 +112,7 @@ def _choose(run_id: str, look: Look) -> Component:
     text = "Put beside A" if look.a else "Choose as A"
     a, b = (look.a, run_id) if look.a else (run_id, "")
     href = urls.compare_url(a, b, look.ticket)
-    return dcc.Link([text, html.Span(f" {run_id}", className="unseen")], href=href)
+    return html.Link([text, html.Span(f" {run_id}", className="unseen")], href=href)
 
 
 def contrast(rows: Sequence[RunRow]) -> tuple[RunRow, RunRow] | None:
@@ -137,7 +137,7 @@ def contrast_link(rows: Sequence[RunRow], ticket: str) -> list[Component]:
         return []
     href = urls.compare_url(pair[0].run_id, pair[1].run_id, ticket)
     ended = "a failure" if pair[1].outcome is Outcome.FAILURE else "an abandoned run"
-    link = dcc.Link(f"Compare a success with {ended}", href=href, className="button primary")
+    link = html.Link(f"Compare a success with {ended}", href=href, className="button primary")
     return [html.P(link)]
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dash import html
 from dash.development.base_component import Component
 
-from dashboard.components import words
+from dashboard.components import html, words
 from dashboard.components.access import data
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dash import html
 from dash.development.base_component import Component
 
+from dashboard.components import html
 from dashboard.components.access import aria
 from engine.paths import BUCKET_TEXTS, MARK, Token, parse_signature
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import rates, tokens, words
+from dashboard.components import html, rates, tokens, words
 from dashboard.components.access import aria
 from dashboard.components.rates import Rate
 from dashboard.urls import Look
@@ -90,7 +89,7 @@ def _forked(behaviour: BehaviourMap, node: int, look: Look) -> Component:
     others_won, others = int(behaviour.sibling_successes[node]), int(behaviour.sibling_support[node])
     p = words.probability(float(behaviour.p[node]))
     place = Look(agent=behaviour.cohort.agent, window=look.window, node=behaviour.key_text(node))
-    link = dcc.Link(f"step {int(behaviour.depth[node])}, {words.bare(token)}", href=urls.map_url(place))
+    link = html.Link(f"step {int(behaviour.depth[node])}, {words.bare(token)}", href=urls.map_url(place))
     counts = f"{won:,} of {support:,} succeeded against {others_won:,} of {others:,} that went another way"
     return html.P(["On the map ", link, f", is a fatal fork: {counts} (p {p})."])
 
