@@ -6,12 +6,12 @@ before it began. A run that did not succeed was stopped rightly, one that did wa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from engine.fuses import AFTER_STEPS, MIN_SUPPORT
+from engine.fuses import AFTER_STEPS, MIN_SUPPORT, Policy
 from engine.growing import Flags, Floats, Ints
 from engine.questions import Questions
 from engine.runs import Source
@@ -181,6 +181,61 @@ def held_out(asked: Questions, fuse: Fuse, cost: float, odds: Sequence[float] = 
     if chosen is None:
         return None
     return HeldOut(chosen, backtest(asked, fuse, [chosen.odds], newer).points[0])
+
+
+class Tried(NamedTuple):
+    """All that is told of a fuse that was tried on runs that are over.
+
+    Attributes
+    ----------
+    cost : float
+        Of a false stop, in right stops.
+    found : Backtest
+        What it does at every percentage.
+    best : Point or None
+        The odds that are recommended.
+    chosen : Point or None
+        The odds that are looked at: those that were asked for, else the best.
+    held : HeldOut or None
+        What the older half of the runs recommends, in the newer half.
+    bounded : bool
+        As in :class:`~engine.questions.Questions`.
+    """
+
+    fuse: Fuse
+    cost: float
+    found: Backtest
+    best: Point | None
+    chosen: Point | None
+    held: HeldOut | None
+    bounded: bool
+
+
+def tried(asked: Questions, fuse: Fuse, cost: float = COST, odds: float | None = None) -> Tried:
+    """Try a fuse at every percentage, and at some odds if those are asked for."""
+    found = backtest(asked, fuse)
+    best = recommended(found, cost)
+    chosen = best if odds is None else backtest(asked, fuse, [odds]).points[0]
+    return Tried(fuse, cost, found, best, chosen, held_out(asked, fuse, cost), asked.bounded)
+
+
+class Promise(NamedTuple):
+    """A policy, and what it would have done at its own terms."""
+
+    policy: Policy
+    runs: int
+    point: Point
+
+
+def promises(asked: Questions, agent: str, policies: Iterable[Policy], earlier: bool) -> list[Promise]:
+    """What the policies that hold for an agent would have done, each at its own terms."""
+    made = list[Promise]()
+    for policy in policies:
+        if policy.agent in (None, agent):
+            fuse = Fuse(policy.foresight_min_support, policy.foresight_after_steps, earlier)
+            found = backtest(asked, fuse, [policy.min_success_odds])
+            made.append(Promise(policy, found.runs, found.points[0]))
+    return made
 
 
 def pays_at_worst(point: Point, cost: float) -> bool:

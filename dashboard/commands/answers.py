@@ -17,6 +17,7 @@ from rich.console import RenderableType
 
 from dashboard.commands import (
     auditing,
+    backtesting,
     comparing,
     examining,
     forgetting,
@@ -31,6 +32,7 @@ from dashboard.commands.settings import Settings, from_environment
 from dashboard.commands.terminal import console, json_text, plain, shown
 from dashboard.documents import erasures as documents
 from dashboard.documents.agents import agent
+from dashboard.documents.backtests import backtest as backtested
 from dashboard.documents.calibrations import scores
 from dashboard.documents.decisions import comparison
 from dashboard.documents.imports import outcome
@@ -45,6 +47,7 @@ from engine.importing import import_files as write_files
 from engine.ingest import Refusal
 from engine.keys import Role
 from engine.maps import BehaviourMap
+from engine.narrowing import read
 from engine.paths import identifier
 from engine.queries import Bounds
 from engine.runs import ALL_TIME, Cohort, Window, is_live
@@ -166,6 +169,12 @@ def about_map(
 def calibrate(asked: Namespace) -> int:
     """Score an agent's predictions."""
     return _print(asked, scores, tables.calibration, _of_cohort(asked, queries.load_calibration))
+
+
+def backtest(asked: Namespace) -> int:
+    """Try a fuse on an agent's runs that are over."""
+    done = _of_cohort(asked, partial(backtesting.load, asked=asked))
+    return _print(asked, lambda done: backtested(*done), backtesting.table, done)
 
 
 def run(asked: Namespace) -> int:
@@ -292,7 +301,7 @@ def _of_cohort(asked: Namespace, load: Callable[[Store, Cohort, int, Bounds], T]
     with _store(asked) as store:
         now_ns = _now_ns(asked, store)
         try:
-            cohort = Cohort(asked.tenant, asked.agent, _window(asked), asked.steps)
+            cohort = Cohort(asked.tenant, asked.agent, _window(asked), asked.steps, read(asked.where))
             return load(store, cohort, now_ns, _settings().bounds)
         except UnknownAgentError as error:
             known = ", ".join(each.agent for each in store.agents(asked.tenant, ALL_TIME, now_ns)[:10])

@@ -19,16 +19,19 @@ from typing import Any, NoReturn
 
 from platformdirs import user_data_path
 
-from dashboard.commands import answers, auditing, tables
+from dashboard.commands import answers, auditing, backtesting, tables
 from dashboard.commands.answers import CANNOT, DONE
 from dashboard.commands.terminal import plain
-from dashboard.documents.forks import findings
+from dashboard.documents.forks import findings_and_chance
 from dashboard.documents.maps import behaviour
+from engine.backtest import COST
 from engine.decisions.menus import LOW_MARGIN
-from engine.errors import ForkmapError
+from engine.errors import ExpressionError, ForkmapError
+from engine.fuses import AFTER_STEPS, MIN_SUPPORT
 from engine.ingest import FORMATS
 from engine.ingest.scalars import iso_ns
 from engine.keys import Role
+from engine.narrowing import pointed
 
 MOST_WORKERS = 64
 _LOW_MARGIN = f"margins from 0 to below this are close to a tie (default: {LOW_MARGIN})"
@@ -43,6 +46,8 @@ def answer(argv: Sequence[str] | None = None) -> int:
         return code
     except BrokenPipeError:
         return DONE  # Whoever read the output has had enough.
+    except ExpressionError as error:
+        return _complain(f"--where: {error}", *_shown(asked.where, error.column))
     except ForkmapError as error:
         return _complain(str(error))
     except OSError as error:
@@ -51,10 +56,16 @@ def answer(argv: Sequence[str] | None = None) -> int:
         _let_go()
 
 
-def _complain(sentence: str) -> int:
+def _complain(sentence: str, *lines: str) -> int:
+    shown = (f"  {plain(line)}" for line in lines)
     with suppress(OSError):
-        print(f"forkmap: {plain(sentence)}", file=sys.stderr)
+        print(f"forkmap: {plain(sentence)}", *shown, sep="\n", file=sys.stderr)
     return CANNOT
+
+
+def _shown(expression: str, column: int) -> Sequence[str]:
+    """The place in an expression that a complaint is about, if it is about one."""
+    return pointed(expression.strip(), column) if column else ()
 
 
 def _let_go() -> None:
@@ -133,13 +144,13 @@ def _importing(command: Callable[..., Parser]) -> None:
 def _questions(command: Callable[..., Parser]) -> None:
     """The commands about an agent or a run."""
     store, window, machine = _store(), _window(), _json()
-    of_one = (store, window, _steps(), machine)
+    of_one = (store, window, _steps(), _where(), machine)
     agents = command("agents", "who ran, and how it ended", store, window, machine)
     agents.set_defaults(answer=answers.agents)
 
     for name, document, table, text in (
         ("map", behaviour, tables.behaviour, "an agent's behaviour map"),
-        ("forks", findings, tables.findings, "an agent's fatal forks, golden forks and hotspots"),
+        ("forks", findings_and_chance, tables.findings, "an agent's fatal forks, golden forks and hotspots"),
     ):
         about = command(name, text, *of_one)
         about.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
@@ -162,6 +173,27 @@ def _questions(command: Callable[..., Parser]) -> None:
     calibrate = command("calibrate", "what an agent's predictions have been worth", *of_one)
     calibrate.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
     calibrate.set_defaults(answer=answers.calibrate)
+    _backtesting(
+        command("backtest", "what a fuse would have done to an agent's runs", store, window, machine)
+    )
+
+
+def _backtesting(backtest: Parser) -> None:
+    """What of a fuse can be said, and what a false stop costs."""
+    backtest.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
+    odds = "look at these odds (default: those that bring most)"
+    backtest.add_argument("--odds", type=backtesting.odds, metavar="PERCENT", help=odds)
+    support = f"earlier runs where the path stands (default: {MIN_SUPPORT})"
+    backtest.add_argument(
+        "--support", type=backtesting.support, default=MIN_SUPPORT, metavar="RUNS", help=support
+    )
+    after = f"steps the run must have taken (default: {AFTER_STEPS})"
+    backtest.add_argument("--after", type=backtesting.steps, default=AFTER_STEPS, metavar="STEPS", help=after)
+    earlier = "judge each run by those that were over before it began (default: by all others)"
+    backtest.add_argument("--earlier", action="store_true", help=earlier)
+    cost = f"right stops that make up for a false one (default: {COST:g})"
+    backtest.add_argument("--cost", type=backtesting.number, default=COST, metavar="STOPS", help=cost)
+    backtest.set_defaults(answer=answers.backtest, steps="all", where="")
 
 
 def _outcomes(command: Callable[..., Parser]) -> None:
@@ -270,6 +302,13 @@ def _steps() -> Parser:
     flags.add_argument(
         "--steps", choices=("all", "tools"), default="all", help="tools: leave model calls out"
     )
+    return flags
+
+
+def _where() -> Parser:
+    flags = Parser(add_help=False)
+    text = "only runs that are as this says of their steps, for example 'search_orders x3 .. !issue_refund'"
+    flags.add_argument("--where", default="", metavar="EXPRESSION", help=text)
     return flags
 
 

@@ -180,12 +180,15 @@ def _together(points: Iterable[Point]) -> list[list[Point]]:
     return [list(line) for _, line in groupby(points, key=lambda each: each[1:])]
 
 
-def _row(line: Sequence[Point], look: Look, chosen: bool) -> Component:
-    point, last = line[0], line[-1]
-    middle = line[len(line) // 2].odds
-    text = percent_of(point.odds) + (f"–{percent_of(last.odds)}" if len(line) > 1 else "")
-    link = dcc.Link(f"{text}%", href=urls.backtest_url(look._replace(odds=middle)))
-    cells = [
+def span(line: Sequence[Point]) -> str:
+    """The odds of a line."""
+    first, last = percent_of(line[0].odds), percent_of(line[-1].odds)
+    return f"{first}%" if first == last else f"{first}–{last}%"
+
+
+def cells(point: Point, cost: float) -> list[str]:
+    """What stands beside the odds."""
+    return [
         f"{point.stopped:,}",
         f"{point.rightly:,}",
         f"{point.wrongly:,}",
@@ -194,8 +197,13 @@ def _row(line: Sequence[Point], look: Look, chosen: bool) -> Component:
         "–" if point.median_lead is None else f"{point.median_lead:g}",
         f"{point.steps_saved:,}",
         "–" if point.tokens_saved is None else f"{point.tokens_saved:,}",
-        f"{point.gain(look.cost):,.4g}".replace("-", "−"),
+        f"{point.gain(cost):,.4g}".replace("-", "−"),
     ]
-    row = [html.Td(cell, className="number") for cell in cells]
+
+
+def _row(line: Sequence[Point], look: Look, chosen: bool) -> Component:
+    middle = line[len(line) // 2].odds
+    link = dcc.Link(span(line), href=urls.backtest_url(look._replace(odds=middle)))
+    row = [html.Td(cell, className="number") for cell in cells(line[0], look.cost)]
     head = html.Th(link, scope="row")
     return html.Tr([head, *row], className="marked-good" if chosen else "")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 from dash import dcc, html
 from dash.development.base_component import Component
@@ -12,30 +11,11 @@ from dashboard import urls
 from dashboard.components import policies, words
 from dashboard.components.drafts import percent_of
 from dashboard.urls import Look
-from engine.backtest import Backtest, Fuse, Point
-from engine.fuses import Policy
+from engine.backtest import Fuse, Point, Promise
 from engine.statistics import wilson_one
 from engine.store import Tally
 
 HEADS = ("Policy", "Tried on runs that are over", "In the ledger", "Kept?")
-
-
-class Promise(NamedTuple):
-    """A policy, what it would have done, and what it did; a line for each action and mode it had."""
-
-    policy: Policy
-    found: Backtest
-    tallies: Sequence[Tally]
-
-    @property
-    def point(self) -> Point:
-        """What it would have done at its own odds."""
-        return self.found.points[0]
-
-
-def fuse_of(policy: Policy, earlier: bool) -> Fuse:
-    """What a policy's fuse goes by."""
-    return Fuse(policy.foresight_min_support, policy.foresight_after_steps, earlier)
 
 
 def kept(point: Point, tally: Tally) -> str:
@@ -62,13 +42,19 @@ def kept(point: Point, tally: Tally) -> str:
     )
 
 
-def section(promises: Sequence[Promise], look: Look) -> Component:
-    """The policies that hold for an agent, promise beside practice."""
+def section(promises: Sequence[Promise], tallies: Mapping[str, Sequence[Tally]], look: Look) -> Component:
+    """The policies that hold for an agent, promise beside practice.
+
+    Parameters
+    ----------
+    tallies : mapping
+        What the ledger tells by policy: a line for each action and mode it had.
+    """
     if not promises:
         said = "No policy holds for this agent yet, so there is no ledger to compare with."
         return html.Section([html.H2("Promise and practice"), html.P(said)], className="card")
     heads = html.Tr([html.Th(text, scope="col") for text in HEADS])
-    rows = [row for promise in promises for row in _rows(promise, look)]
+    rows = [row for promise in promises for row in _rows(promise, tallies.get(promise.policy.name, ()), look)]
     caption = (
         "False stops in the ledger are runs that were to be stopped and of which somebody said that they "
         "succeeded. A run that was really stopped can hardly succeed: only in shadow both sides are alike."
@@ -81,37 +67,41 @@ def section(promises: Sequence[Promise], look: Look) -> Component:
     )
 
 
-def _rows(promise: Promise, look: Look) -> list[Component]:
+def _rows(promise: Promise, tallies: Sequence[Tally], look: Look) -> list[Component]:
     policy = promise.policy
-    terms = look._replace(
-        odds=policy.min_success_odds, fuse=fuse_of(policy, look.fuse.earlier), policy=policy.name
-    )
+    fuse = Fuse(policy.foresight_min_support, policy.foresight_after_steps, look.fuse.earlier)
+    terms = look._replace(odds=policy.min_success_odds, fuse=fuse, policy=policy.name)
     name = [
         dcc.Link(policy.name, href=urls.backtest_url(terms), className="clip", title=policy.name),
         html.Span(f" below {percent_of(policy.min_success_odds)}%", className="dim"),
         *([] if policy.agent else [html.Span(", every agent’s runs in the ledger", className="dim")]),
     ]
-    head, tried = html.Th(name, scope="row"), html.Td(_tried(promise))
-    if not promise.tallies:
-        return [html.Tr([head, tried, html.Td("It has not fired yet."), html.Td("–")])]
+    head, promised = html.Th(name, scope="row"), html.Td(tried(promise))
+    if not tallies:
+        return [html.Tr([head, promised, html.Td("It has not fired yet."), html.Td("–")])]
     return [
-        html.Tr([head, tried, html.Td(_fired(tally)), html.Td(kept(promise.point, tally))])
-        for tally in promise.tallies
+        html.Tr([head, promised, html.Td(_ledger(tally)), html.Td(kept(promise.point, tally))])
+        for tally in tallies
     ]
 
 
-def _tried(promise: Promise) -> str:
+def tried(promise: Promise) -> str:
+    """What a policy would have done."""
     point = promise.point
     share = f": {_false(point.wrongly, point.stopped)}" if point.stopped else ""
-    return f"{point.stopped:,} of {words.count(promise.found.runs, 'run')} stopped{share}"
+    return f"{point.stopped:,} of {words.count(promise.runs, 'run')} stopped{share}"
 
 
-def _fired(tally: Tally) -> list[Component]:
+def fired(tally: Tally) -> str:
+    """In how many runs it fired, and how those ended of which somebody said so."""
     said = tally.successes + tally.failures + tally.abandoned
     share = f": {_false(tally.successes, said)}" if said else ""
-    runs = f"{words.count(tally.runs, 'run')}, {said:,} with an outcome that somebody gave{share}"
-    href = urls.fuses_url(policy=tally.policy)
-    return [policies.badge(tally.action, tally.mode), html.Span(" "), dcc.Link(runs, href=href)]
+    return f"{words.count(tally.runs, 'run')}, {said:,} with an outcome that somebody gave{share}"
+
+
+def _ledger(tally: Tally) -> list[Component]:
+    link = dcc.Link(fired(tally), href=urls.fuses_url(policy=tally.policy))
+    return [policies.badge(tally.action, tally.mode), html.Span(" "), link]
 
 
 def _false(wrongly: int, stopped: int) -> str:

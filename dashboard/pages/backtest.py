@@ -11,16 +11,16 @@ from dash.development.base_component import Component
 from dashboard import figures, urls
 from dashboard.components import backtest_form, backtesting, charts, choices, practice, states, words
 from dashboard.components.elsewhere import elsewhere
-from dashboard.components.practice import Promise
 from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine import queries
-from engine.backtest import Backtest, Point, backtest, held_out, recommended
+from engine.backtest import Point, Tried, promises, tried
 from engine.builder import Failed, Ready
 from engine.fuses import Policy
 from engine.keys import Role
 from engine.questions import Questions
 from engine.runs import ALL_TIME
+from engine.store import Tally
 
 TITLE = "Backtest a fuse"
 
@@ -95,36 +95,39 @@ def _nothing(service: Service, look: Look) -> Component:
 
 def _tried(service: Service, asked: Questions, look: Look, every: Sequence[Policy]) -> list[Component]:
     """What came of it, at which odds; the form that arms it; and what policies promised."""
-    found = backtest(asked, look.fuse)
-    best = recommended(found, look.cost)
-    chosen = best if look.odds is None else backtest(asked, look.fuse, [look.odds]).points[0]
-    held = held_out(asked, look.fuse, look.cost)
+    found = tried(asked, look.fuse, look.cost, look.odds)
     said = [
-        html.P(backtesting.advice(best, look.cost)),
-        html.P(backtesting.checked(held, asked.steps.size // 2), className="soft"),
-        html.P(backtesting.judged(look.fuse, found), className="dim"),
+        html.P(backtesting.advice(found.best, look.cost)),
+        html.P(backtesting.checked(found.held, found.found.runs // 2), className="soft"),
+        html.P(backtesting.judged(look.fuse, found.found), className="dim"),
     ]
+    table = backtesting.table(found.found, look, found.chosen)
+    tallies = dict[str, list[Tally]]()
+    for each in service.store.tally(service.tenant, service.now_ns()):
+        tallies.setdefault(each.policy, []).append(each)
+    kept = promises(asked, look.agent, every, look.fuse.earlier)
     return [
-        html.Section([*_verdict(found, chosen), *said], className="card", role="status"),
-        html.Div([_plot(found, chosen), _arm(service, look, chosen, every)], className="columns"),
-        html.Section([html.H2("At every odds"), backtesting.table(found, look, chosen)], className="card"),
-        practice.section(_promises(service, asked, look, every), look),
+        html.Section([*_verdict(found), *said], className="card", role="status"),
+        html.Div([_plot(found), _arm(service, look, found.chosen, every)], className="columns"),
+        html.Section([html.H2("At every odds"), table], className="card"),
+        practice.section(kept, tallies, look),
     ]
 
 
-def _verdict(found: Backtest, chosen: Point | None) -> list[Component]:
+def _verdict(tried: Tried) -> list[Component]:
+    chosen = tried.chosen
     if chosen is None:
         return [html.H2("No odds are worth it")]
     saved = backtesting.saved(chosen)
     return [
         html.H2(f"With odds {backtesting.below(chosen)}"),
-        html.P(backtesting.done(found, chosen), className="headline"),
+        html.P(backtesting.done(tried.found, chosen), className="headline"),
         *([html.P(saved)] if saved else []),
     ]
 
 
-def _plot(found: Backtest, chosen: Point | None) -> Component:
-    drawn = figures.themed(figures.stopped, found, chosen and chosen.odds)
+def _plot(tried: Tried) -> Component:
+    drawn = figures.themed(figures.stopped, tried.found, tried.chosen and tried.chosen.odds)
     text = "Share of runs stopped rightly and wrongly at every odds; the table at every odds has the figures."
     return html.Section(
         [html.H2("How many it would have stopped"), charts.chart(drawn, text)], className="card"
@@ -147,17 +150,3 @@ def _arm(service: Service, look: Look, chosen: Point | None, every: Sequence[Pol
         )
         parts.append(backtest_form.arm(look, chosen, policy))
     return html.Section(parts, className="card")
-
-
-def _promises(service: Service, asked: Questions, look: Look, every: Sequence[Policy]) -> list[Promise]:
-    """The policies that hold for the agent, each tried at its own terms."""
-    tallies = service.store.tally(service.tenant, service.now_ns())
-    return [
-        Promise(
-            policy,
-            backtest(asked, practice.fuse_of(policy, look.fuse.earlier), [policy.min_success_odds]),
-            [each for each in tallies if each.policy == policy.name],
-        )
-        for policy in every
-        if policy.agent in (None, look.agent)
-    ]
