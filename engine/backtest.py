@@ -259,15 +259,24 @@ def _firings(asked: Questions, fuse: Fuse, which: Flags) -> _Firings:
     taken = np.maximum(asked.since, fuse.after_steps)
     able = np.flatnonzero((support >= fuse.min_support) & (taken <= asked.until) & which[asked.run])
     run, bound = asked.run[able].astype(np.int64), wilson(successes[able], support[able])[1]
-    _, rank = np.unique(bound, return_inverse=True)
-    # Every run's ranks lie below those of the run before, so that one running minimum serves all.
-    level = rank.astype(np.int64) - run * (rank.size + 1)
-    lowest = np.minimum.accumulate(level)
-    falls = np.flatnonzero(np.append(True, lowest[1:] < lowest[:-1])[: level.size])
-    run, bound = run[falls], bound[falls]
-    opens = np.append(True, run[1:] != run[:-1])[: run.size]
-    below = np.where(opens, np.inf, np.append(0.0, bound)[: bound.size])
-    return _Firings(run, taken[able][falls].astype(np.int64), bound, below)
+    before = _lowest_before(run, bound)
+    falls = np.flatnonzero(bound < before)
+    return _Firings(run[falls], taken[able][falls].astype(np.int64), bound[falls], before[falls])
+
+
+def _lowest_before(run: Ints, bound: Floats) -> Floats:
+    """The lowest bound before each of the same run, infinite before its first; runs stand together.
+
+    The reach of each is doubled until it holds the whole run.
+    """
+    place = np.arange(run.size) - np.searchsorted(run, run)
+    lowest, reach = np.full(run.size, np.inf), 1
+    np.copyto(lowest[1:], bound[:-1], where=place[1:] > 0)
+    while reach <= place.max(initial=0):
+        inside = place[reach:] >= reach
+        lowest[reach:] = np.where(inside, np.minimum(lowest[reach:], lowest[:-reach]), lowest[reach:])
+        reach *= 2
+    return lowest
 
 
 def _point(asked: Questions, firings: _Firings, odds: float) -> Point:
