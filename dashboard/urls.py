@@ -28,6 +28,7 @@
     /api/v1/…, /api/openapi.json            what programs ask, and that described
     /metrics                                what the server counts, for Prometheus
 
+On ``/map``, ``/runs`` and ``/calibration`` ``where=EXPRESSION`` narrows to the runs that are as it says.
 A window is the last 30 days (not written), ``window=1d``, ``7d`` or ``all``, or ``from=``, ``to=`` or both
 (RFC 3339).
 """
@@ -39,7 +40,9 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlencode
 
+from engine import narrowing
 from engine.backtest import COST, Fuse
+from engine.errors import ExpressionError
 from engine.fuses import AFTER_STEPS, LARGEST, MIN_SUPPORT
 from engine.ingest.scalars import MAX_TIME_NS, iso_ns
 from engine.judging import KINDS
@@ -131,6 +134,8 @@ CHOSEN: Final = ("node", "find", "only")
 
 WINDOWED = (MAP, RUN, RUNS, CALIBRATION, CHANGES, BACKTEST)
 """Pages of a window."""
+NARROWED = (MAP, RUNS, CALIBRATION)
+"""Pages of the runs that an expression lets through."""
 
 
 class Look(NamedTuple):
@@ -138,6 +143,10 @@ class Look(NamedTuple):
 
     Attributes
     ----------
+    where : str
+        Sequence expression that narrows the runs, "" for none.
+    typed : str
+        One that cannot be read, as it was typed: then ``where`` is "", and nothing is to be shown for it.
     node : str
         Stable key of the selected node, "" for none.
     find, only : str
@@ -172,6 +181,8 @@ class Look(NamedTuple):
     agent: str = ""
     window: Window = DEFAULT_WINDOW
     view: View = "all"
+    where: str = ""
+    typed: str = ""
     node: str = ""
     find: str = ""
     only: str = ""
@@ -200,7 +211,7 @@ class Look(NamedTuple):
 
     def cohort(self, tenant: str) -> Cohort:
         """The cohort that is looked at."""
-        return Cohort(tenant, self.agent, self.window, self.view)
+        return Cohort(tenant, self.agent, self.window, self.view, self.where)
 
 
 def parse(search: str | None) -> Look:
@@ -216,12 +227,15 @@ def parse(search: str | None) -> Look:
     found = {key: values[-1] for key, values in parse_qs((search or "").lstrip("?"), True).items()}
     asked, complaint = window(found)
     filters, unread = _filters(found)
+    where, typed = _narrowing(found.get("where", ""))
     fuse, cost, odds, unfit = _fuse(found)
     at_ns, no_time = _moment(found.get("at", "").strip())
     return Look(
         agent=found.get("agent", ""),
         window=asked,
         view="tools" if found.get("view") == "tools" else "all",
+        where=where,
+        typed=typed,
         node=found.get("node", ""),
         find=found.get("find", ""),
         only=found["only"] if found.get("only") in ONLY else "",
@@ -267,6 +281,18 @@ def _filters(found: Mapping[str, str]) -> tuple[Filters, str]:
     wrong = [key for key, names in known.items() if texts[key] and texts[key] not in names]
     said = [f"{key}={texts[key]:.200} is none: it filters nothing." for key in wrong]
     return Filters(steps=_number(found.get("steps", "")), **texts | dict.fromkeys(wrong, "")), " ".join(said)
+
+
+def _narrowing(text: str) -> tuple[str, str]:
+    """The expression of a query if it can be read, and what was typed if it cannot.
+
+    >>> _narrowing(" a > b "), _narrowing("a >")
+    (('a > b', ''), ('', 'a >'))
+    """
+    try:
+        return narrowing.read(text), ""
+    except ExpressionError:
+        return "", text
 
 
 def _number(text: str) -> int:
@@ -433,6 +459,8 @@ def _url(path: str, look: Look, *keys: str) -> str:
     parts |= window_query(look.window)
     if look.view == "tools" and path == MAP:
         parts["view"] = "tools"
+    if path in NARROWED:
+        parts["where"] = look.where
     query = urlencode({key: value for key, value in parts.items() if value})
     return f"{path}?{query}" if query else path
 
@@ -451,6 +479,8 @@ def map_url(look: Look) -> str:
 
     >>> map_url(Look(agent="a b", view="tools", node="00ff"))
     '/map?agent=a+b&node=00ff&view=tools'
+    >>> map_url(Look(agent="a", where="b > c"))
+    '/map?agent=a&where=b+%3E+c'
     """
     return _url(MAP, look, "agent", "node", "find", "only")
 
@@ -476,6 +506,7 @@ def runs_url(
     """
     parts = {"agent": look.agent} | window_query(look.window)
     parts |= {"view": "tools"} if look.view == "tools" else {}
+    parts |= {"where": look.where}
     parts |= {key: str(value) for key, value in filters._asdict().items() if value}
     parts |= {"sort": sort} if sort != NEWEST else {}
     parts |= {"page": str(page)} if page > 1 else {}
@@ -631,4 +662,6 @@ def map_data_url(cohort: Cohort, built_ns: int) -> str:
     parts = {"agent": cohort.agent} | window_query(cohort.window)
     if cohort.view == "tools":
         parts["view"] = "tools"
+    if cohort.where:
+        parts["where"] = cohort.where
     return f"{MAP_DATA}?{urlencode(parts | {'built': str(built_ns)})}"

@@ -32,7 +32,7 @@ from engine.demo import NOW_NS
 from engine.maps import BehaviourMap
 from engine.requests import Request
 from engine.runs import ALL_TIME, Cohort, Window
-from engine.store import Store
+from engine.store import Store, reading
 from engine.store.sqlite import open_store
 from tests.memory_cache import DictCache
 from tests.memory_store import MemoryStore, make_run
@@ -211,14 +211,18 @@ def test_a_map_is_built_before_it_is_read_and_is_the_commands(store: Store) -> N
         ("", COHORT),
         ("&steps=tools", COHORT._replace(view="tools")),
         ("&window=all", COHORT._replace(window=ALL_TIME)),
+        ("&where=search_orders+x3", COHORT._replace(where="search_orders x3")),
         ("&to=2026-10-10", COHORT._replace(window=Window(0, 1791590400 * 10**9))),
     ],
 )
 def test_forks_and_calibration_are_those_of_the_cohort_that_is_asked_for(
     server: Flask, store: Store, query: str, cohort: Cohort
 ) -> None:
-    forks = document(ask(server, f"/api/v1/forks?agent={AGENT}{query}"))
-    assert forks == msgspec.to_builtins(findings(queries.load_map(store, cohort, NOW_NS)))
+    behaviour = queries.load_map(store, cohort, NOW_NS)
+    path = f"/api/v1/forks?agent={AGENT}{query}"
+    assert document(ask(server, path)) | {"chance": None} == msgspec.to_builtins(findings(behaviour))
+    counted = until(lambda: document(ask(server, path)), lambda forks: forks["chance"] is not None)
+    assert counted == msgspec.to_builtins(findings_and_chance(behaviour))
     calibration = document(ask(server, f"/api/v1/calibration?agent={AGENT}{query}"))
     assert calibration == msgspec.to_builtins(scores(queries.load_calibration(store, cohort, NOW_NS)))
 
@@ -276,7 +280,48 @@ def test_a_verdict_is_the_commands(server: Flask, store: Store, step: str | None
     assert document(ask(server, f"/api/v1/runs/{trace}/verdict{more}")) == judged
 
 
+def test_a_list_of_runs_is_narrowed_and_its_pages_go_on(server: Flask, store: Store) -> None:
+    path = f"/api/v1/runs?agent={AGENT}&where=error(*)+or+search_orders+x3&limit="
+    every = document(ask(server, f"{path}1000"))
+    asked = COHORT._replace(where="error(*) or search_orders x3")
+    assert [run["run_id"] for run in every["runs"]] == [row.run_id for row in store.runs(asked, NOW_NS, 1000)]
+    assert every["next"] is None and len(every["runs"]) > 20
+    found, after = list[str](), ""
+    while after is not None:
+        page = document(ask(server, f"{path}20{after and f'&after={after}'}"))
+        found, after = [*found, *(run["run_id"] for run in page["runs"])], page["next"]
+    assert found == [run["run_id"] for run in every["runs"]]
+
+
+def test_where_no_more_is_looked_through_a_page_says_where_to_go_on(
+    server: Flask, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MAX_RUNS", 30)
+    monkeypatch.setattr(api.runs, "MAX_RUNS", 30)
+    path, found, pages, after = f"/api/v1/runs?agent={AGENT}&where=error(*)", list[str](), 0, ""
+    while after is not None:
+        page = document(ask(server, f"{path}{after and f'&after={after}'}"))
+        found, after = [*found, *(run["run_id"] for run in page["runs"])], page["next"]
+        pages += 1
+    runs = store.histories(COHORT, NOW_NS)
+    failed = {run.run_id for run in runs if any(step.error for step in run.steps)}
+    assert pages > 5 and len(found) == len({*found}) and {*found} == failed
+
+
 # What goes wrong
+
+
+@pytest.mark.parametrize("path", ["runs", "maps", "forks", "calibration"])
+def test_an_expression_that_cannot_be_read_is_a_problem_with_its_column(server: Flask, path: str) -> None:
+    answer = ask(server, f"/api/v1/{path}?agent={AGENT}&where=a+>+>+b")
+    assert problem(answer) == (400, "where: column 5: '>' stands where a step was expected.")
+    assert answer.json is not None and answer.json["column"] == 5
+    long = ask(server, f"/api/v1/{path}?agent={AGENT}&where={'a' * 10_000}")
+    assert problem(long) == (
+        400,
+        "where: an expression has at most 1,000 characters, this one 10,000.",
+    )
+    assert long.json is not None and "column" not in long.json
 
 
 @pytest.mark.parametrize(
@@ -287,7 +332,8 @@ def test_a_verdict_is_the_commands(server: Flask, store: Store, step: str | None
         (
             "/api/v1/runs?agent=a&color=red",
             400,
-            "color: no such field among agent, outcome, version, ticket, after, limit, window, from, to.",
+            "color: no such field among agent, outcome, version, ticket, where, after, limit, window, from, "
+            "to.",
         ),
         ("/api/v1/runs?agent=a&limit=0", 400, "limit: expected `int` >= 1."),
         ("/api/v1/runs?agent=a&limit=many", 400, "limit: expected `int`, got `str`."),
@@ -297,6 +343,7 @@ def test_a_verdict_is_the_commands(server: Flask, store: Store, step: str | None
             "outcome: 'good' is none of abandoned, failure, success, unknown.",
         ),
         ("/api/v1/agents?from=", 400, "from: blank."),
+        ("/api/v1/maps?agent=a&where=+", 400, "where: blank."),
         ("/api/v1/agents?from=never", 400, "from=never is no RFC 3339 date or time."),
         ("/api/v1/maps?agent=a&window=week", 400, "window: 'week' is none of 1d, 30d, 7d, all."),
         ("/api/v1/maps?agent=nobody", 404, "No run of the agent 'nobody' is in the store."),

@@ -134,6 +134,7 @@ def test_map(ask: Any) -> None:
             "from": "2025-12-03T09:00:00Z",
             "to": None,
             "steps": "all",
+            "where": None,
         },
         "totals": TOTALS | {"no_steps": 0, "cut_paths": 0, "bounds_met": []},
         "nodes": [
@@ -156,8 +157,44 @@ def test_map_without_model_steps_of_all_time(ask: Any) -> None:
         "from": None,
         "to": None,
         "steps": "tools",
+        "where": None,
     }
     assert [node["path"] for node in found["nodes"]] == [[], ["tool:find"], ["tool:find×3-5"]]
+
+
+def test_a_map_of_the_runs_that_an_expression_lets_through(ask: Any) -> None:
+    found = ask("map", "desk", "--steps", "tools", "--where", " find x3 and outcome:failure ")
+    assert found["cohort"]["where"] == "find x3 and outcome:failure"
+    assert [found["totals"][key] for key in ("completed", "failures", "unknown")] == [3, 3, 0]
+    assert [node["path"] for node in found["nodes"]] == [[], ["tool:find×3-5"]]
+    assert ask("forks", "desk", "--where", "find x3")["tested"] == 0
+    every = ask("calibrate", "desk")
+    assert (
+        ask("calibrate", "desk", "--where", "llm:m")
+        == every
+        != ask("calibrate", "desk", "--where", "find x3")
+    )
+
+
+def test_how_many_runs_are_as_an_expression_says_is_told(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["map", "desk", "--where", "find x3", "--store", store, "--now", NOW]) == 0
+    assert "4 of 9 runs are as find x3 says" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["map", "forks", "calibrate"])
+def test_an_expression_that_cannot_be_read_is_shown_with_a_caret_under_the_place(
+    store: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "desk", "--where", "find > > close", "--store", store]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "forkmap: --where: column 8: '>' stands where a step was expected\n  find > > close\n         ^\n",
+    )
+    assert main([command, "desk", "--where", "a" * 10_000, "--store", store]) == 2
+    told = "forkmap: --where: an expression has at most 1,000 characters, this one 10,000\n"
+    assert capsys.readouterr() == ("", told)
 
 
 def test_forks(ask: Any) -> None:
@@ -167,6 +204,15 @@ def test_forks(ask: Any) -> None:
     assert found == {
         "tested": 2,
         "impossible": 1,
+        "confirmed": 0,
+        "chance": {
+            "shuffles": 200,
+            "forks": 0.025,
+            "as_many": 5,
+            "moved": 9,
+            "within_tickets": False,
+            "within_versions": False,
+        },
         "forks": [
             {
                 "path": ["llm:m", "tool:find×3-5"],
@@ -177,6 +223,8 @@ def test_forks(ask: Any) -> None:
                 "sibling_rate": 1.0,
                 "p": 0.0286,
                 "q": 0.0286,
+                "label": "significant",
+                "within": {"tickets": None, "versions": None, "both": None},
                 "runs_lost": 4.0,
                 "examples": {"failure": "r8", "success": "r4"},
             }
@@ -199,6 +247,8 @@ def test_forks(ask: Any) -> None:
                 "sibling_rate": 0.0,
                 "p": 0.0286,
                 "q": 0.0286,
+                "label": "significant",
+                "within": {"tickets": None, "versions": None, "both": None},
                 "runs_gained": 4.0,
                 "examples": {"failure": "r8", "success": "r4"},
             }

@@ -9,13 +9,23 @@ from msgspec import UNSET, Meta, UnsetType
 
 from dashboard import urls
 from dashboard.service import Service
-from engine.errors import InputError, UnknownAgentError
+from engine.errors import ExpressionError, InputError, UnknownAgentError
+from engine.narrowing import read
 from engine.runs import ALL_TIME, Cohort, Window
+from engine.sequences import MAX_CHARACTERS
 
 AgentName: TypeAlias = Annotated[str, Meta(description="An agent's name, as the list of agents has it")]
 Moment: TypeAlias = Annotated[
     str,
     Meta(extra_json_schema={"anyOf": [{"format": "date-time"}, {"format": "date"}]}),
+]
+Where: TypeAlias = Annotated[
+    str,
+    Meta(
+        description="Only runs that are as this expression over their steps says, "
+        "for example `search_orders x3 .. !issue_refund`",
+        extra_json_schema={"maxLength": MAX_CHARACTERS},
+    ),
 ]
 Limit: TypeAlias = Annotated[int, Meta(ge=1, le=1000, description="How many at most")]
 
@@ -37,10 +47,11 @@ class Windowed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class Mapped(Windowed, frozen=True):
-    """One agent's runs, in a view."""
+    """One agent's runs, in a view, or some of them."""
 
     agent: AgentName
     steps: Annotated[Literal["all", "tools"], Meta(description="tools: leave model calls out")] = "all"
+    where: Where | UnsetType = UNSET
 
 
 def window(asked: Windowed) -> Window:
@@ -75,4 +86,22 @@ def expect_agent(service: Service, agent: str) -> None:
 
 def cohort(asked: Mapped, tenant: str) -> Cohort:
     """The cohort that a query asks for, in the caller's tenant."""
-    return Cohort(tenant, asked.agent, window(asked), asked.steps)
+    return Cohort(tenant, asked.agent, window(asked), asked.steps, narrowing(asked.where))
+
+
+def narrowing(where: str | UnsetType) -> str:
+    """The expression that a query narrows a cohort by, "" if it does not.
+
+    Raises
+    ------
+    ExpressionError
+        It is blank or cannot be read, with a sentence that says so and the column it is about.
+    """
+    if where is UNSET:
+        return ""
+    if not where.strip():
+        raise InputError("where: blank.")
+    try:
+        return read(where)
+    except ExpressionError as error:
+        raise ExpressionError(f"where: {error.reason}.", error.column) from None

@@ -19,13 +19,14 @@ from dashboard.api.operations import Operation, bind, given, query
 from dashboard.api.responses import json_response, packed, tagged_response
 from dashboard.api.waiting import not_yet
 from dashboard.documents.calibrations import Calibration, scores
-from dashboard.documents.forks import Forks, findings
+from dashboard.documents.forks import Forks, by_chance, findings
 from dashboard.documents.maps import Map, behaviour
 from dashboard.documents.problem import Problem
 from dashboard.documents.verdicts import Verdict, verdict
 from dashboard.documents.waiting import Waiting
 from dashboard.service import Service
 from engine.builder import Answer, Ready
+from engine.chance import Chance
 from engine.declaring import run_named
 from engine.maps import BehaviourMap
 from engine.queries import cohort_of, judge_run
@@ -86,7 +87,14 @@ def register(server: Flask, service: Service) -> None:
         return of_cohort("map", maps.recent, partial(maps.made, make=_packed_map))
 
     def forks() -> Response:
-        return of_cohort("forks", maps.recent, partial(maps.made, make=_packed_forks))
+        asked = cohort(query(Mapped), service.tenant)
+        answer = maps.recent(asked)
+        if not isinstance(answer, Ready):
+            return not_yet(service, asked, answer)
+        chance = maps.chance(asked)
+        counted = chance if isinstance(chance, Ready) else None
+        tag = f"forks {asked} {answer.built_ns} {counted and counted.built_ns}"
+        return tagged_response(tag, lambda: _packed_forks(maps.made(asked, answer, findings), counted))
 
     def calibration() -> Response:
         return of_cohort("calibration", maps.calibration, lambda _, ready: packed(scores(ready.value)))
@@ -110,5 +118,5 @@ def _packed_map(map: BehaviourMap) -> bytes:
     return packed(msgspec.structs.replace(found, nodes=nodes))
 
 
-def _packed_forks(map: BehaviourMap) -> bytes:
-    return packed(findings(map))
+def _packed_forks(found: Forks, chance: Ready[Chance] | None) -> bytes:
+    return packed(msgspec.structs.replace(found, chance=by_chance(chance.value) if chance else None))

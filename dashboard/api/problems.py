@@ -12,13 +12,20 @@ from dashboard.api import intake
 from dashboard.api.otlp import RETRY_AFTER_S
 from dashboard.documents.problem import problem_document
 from dashboard.service import Service
-from engine.errors import InputError, StoreError, UnknownAgentError, UnknownRunError, UnknownStepError
+from engine.errors import (
+    ExpressionError,
+    InputError,
+    StoreError,
+    UnknownAgentError,
+    UnknownRunError,
+    UnknownStepError,
+)
 
 MEDIA_TYPE = "application/problem+json"
 _METHODS = ("GET", "PUT", "POST", "DELETE")
 
 
-def problem(status: int, detail: str, retry_after_s: int | None = None) -> Response:
+def problem(status: int, detail: str, retry_after_s: int | None = None, column: int = 0) -> Response:
     """An answer that says what went wrong.
 
     Parameters
@@ -29,13 +36,15 @@ def problem(status: int, detail: str, retry_after_s: int | None = None) -> Respo
         One sentence for a person.
     retry_after_s : int, optional
         Whole seconds after which the same request may succeed.
+    column : int
+        The character of an expression that it is about, from 1; 0 if it is about none.
 
     Examples
     --------
     >>> problem(404, "No such run is here.").get_data(as_text=True)
     '{"type":"about:blank","title":"Not Found","status":404,"detail":"No such run is here."}'
     """
-    text = msgspec.json.encode(problem_document(status, detail))
+    text = msgspec.json.encode(problem_document(status, detail, column))
     response = Response(text, status, content_type=MEDIA_TYPE)
     if retry_after_s is not None:
         response.headers["Retry-After"] = str(retry_after_s)
@@ -49,7 +58,7 @@ def register(server: Flask, service: Service) -> None:
     """
 
     def wrong(error: Exception) -> Response:
-        return _under_api(error, 400)
+        return _under_api(error, 400, column=error.column if isinstance(error, ExpressionError) else 0)
 
     def unknown(error: Exception) -> Response:
         return _under_api(error, 404)
@@ -106,7 +115,7 @@ def _rule(method: str) -> Rule | None:
     return rule
 
 
-def _under_api(error: Exception, status: int, retry_after_s: int | None = None) -> Response:
+def _under_api(error: Exception, status: int, retry_after_s: int | None = None, column: int = 0) -> Response:
     if not request.path.startswith(urls.PROGRAMS):
         raise error
-    return problem(status, str(error), retry_after_s)
+    return problem(status, str(error), retry_after_s, column)

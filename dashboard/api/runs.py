@@ -8,7 +8,7 @@ from flask import Flask, Response
 from msgspec import UNSET, Meta, UnsetType
 
 from dashboard import urls
-from dashboard.api.asking import AgentName, Limit, Windowed, expect_agent, window
+from dashboard.api.asking import AgentName, Limit, Where, Windowed, expect_agent, narrowing, window
 from dashboard.api.operations import Operation, bind, given, query
 from dashboard.api.responses import json_response
 from dashboard.documents import OutcomeWord
@@ -17,7 +17,7 @@ from dashboard.documents.runs import Run, Runs, listed_run, run
 from dashboard.service import Service
 from engine.declaring import run_named
 from engine.runs import Cohort, Outcome
-from engine.store import Place, RunRow, Wanted
+from engine.store import MAX_RUNS, Place, RunRow, Wanted
 
 _PLACE = Meta(pattern=r"^-?[0-9]{1,19}\.[0-9]{1,19}$", description="What `next` of the page before says")
 
@@ -29,6 +29,7 @@ class ListRuns(Windowed, frozen=True):
     outcome: Annotated[OutcomeWord, Meta(description="unknown: only live runs")] | UnsetType = UNSET
     version: Annotated[str, Meta(description="Of this version of the agent")] | UnsetType = UNSET
     ticket: Annotated[str, Meta(description="Asked to do this")] | UnsetType = UNSET
+    where: Where | UnsetType = UNSET
     after: Annotated[str, _PLACE] | UnsetType = UNSET
     limit: Limit = 100
 
@@ -57,13 +58,14 @@ def register(server: Flask, service: Service) -> None:
 
     def listed() -> Response:
         asked = query(ListRuns)
-        cohort = Cohort(service.tenant, asked.agent, window(asked))
-        rows = service.store.runs(cohort, service.now_ns(), asked.limit + 1, _wanted(asked))
+        cohort = Cohort(service.tenant, asked.agent, window(asked), where=narrowing(asked.where))
+        wanted = _wanted(asked)
+        rows = service.store.runs(cohort, service.now_ns(), asked.limit + 1, wanted)
         if not rows:
             expect_agent(service, asked.agent)
         page = rows[: asked.limit]
-        more = _text(page[-1]) if len(rows) > asked.limit else None
-        return json_response(Runs([listed_run(row) for row in page], more))
+        last = page[-1] if len(rows) > asked.limit else _looked_through(service, cohort, wanted)
+        return json_response(Runs([listed_run(row) for row in page], last and _text(last)))
 
     def one(run_id: str) -> Response:
         store, tenant = service.store, service.tenant
@@ -78,6 +80,14 @@ def _wanted(asked: ListRuns) -> Wanted:
     outcome = None if asked.outcome is UNSET else Outcome[asked.outcome.upper()]
     after = None if asked.after is UNSET else Place(*map(int, asked.after.split(".")))
     return Wanted(outcome, given(asked.version), given(asked.ticket), after)
+
+
+def _looked_through(service: Service, cohort: Cohort, wanted: Wanted) -> RunRow | None:
+    """The last run that a narrowed page was looked for in, if there are more behind it."""
+    if not cohort.where:
+        return None
+    rows = service.store.runs(cohort._replace(where=""), service.now_ns(), MAX_RUNS + 1, wanted)
+    return rows[-2] if len(rows) > MAX_RUNS else None
 
 
 def _text(row: RunRow) -> str:

@@ -18,6 +18,7 @@ from rich.console import RenderableType
 from dashboard.commands import (
     auditing,
     backtesting,
+    changing,
     comparing,
     examining,
     forgetting,
@@ -34,6 +35,7 @@ from dashboard.documents import erasures as documents
 from dashboard.documents.agents import agent
 from dashboard.documents.backtests import backtest as backtested
 from dashboard.documents.calibrations import scores
+from dashboard.documents.changes import compared
 from dashboard.documents.decisions import comparison
 from dashboard.documents.imports import outcome
 from dashboard.documents.rules import listed, trial
@@ -175,6 +177,11 @@ def backtest(asked: Namespace) -> int:
     """Try a fuse on an agent's runs that are over."""
     done = _of_cohort(asked, partial(backtesting.load, asked=asked))
     return _print(asked, lambda done: backtested(*done), backtesting.table, done)
+
+
+def compare(asked: Namespace) -> int:
+    """Say what changed between two sides of an agent's runs."""
+    return _print(asked, compared, changing.report, _of_cohort(asked, partial(changing.load, asked=asked)))
 
 
 def run(asked: Namespace) -> int:

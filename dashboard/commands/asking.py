@@ -173,9 +173,28 @@ def _questions(command: Callable[..., Parser]) -> None:
     calibrate = command("calibrate", "what an agent's predictions have been worth", *of_one)
     calibrate.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
     calibrate.set_defaults(answer=answers.calibrate)
+    _changing(
+        command("compare", "what changed at a moment, or between versions", store, window, _where(), machine)
+    )
     _backtesting(
         command("backtest", "what a fuse would have done to an agent's runs", store, window, machine)
     )
+
+
+def _changing(compare: Parser) -> None:
+    """What parts the runs before from those after."""
+    compare.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
+    sides = compare.add_mutually_exclusive_group(required=True)
+    sides.add_argument(
+        "--at", type=_moment, metavar="RFC3339", help="runs begun before then against those since"
+    )
+    sides.add_argument("--marker", metavar="NAME", help="likewise, when that was deployed: its latest marker")
+    sides.add_argument(
+        "--versions", nargs=2, metavar=("OLD", "NEW"), help="runs of one version against another's"
+    )
+    models = "all: keep model calls, which part the tree where a new model has a new name (default: tools)"
+    compare.add_argument("--steps", choices=("all", "tools"), default="tools", help=models)
+    compare.set_defaults(answer=answers.compare)
 
 
 def _backtesting(backtest: Parser) -> None:

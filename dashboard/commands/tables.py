@@ -13,12 +13,15 @@ import numpy as np
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from dashboard.commands.terminal import plain, shown
 from dashboard.components import words
 from engine import calibration as scoring
 from engine.calibration import Calibration
+from engine.chance import chance
 from engine.forks import Fork, explain, explain_hotspot, forks, golden_forks, hotspots, summary
+from engine.grounds import comparisons, grounds, overall, sentence
 from engine.importing import Imported
 from engine.ingest import Refusal
 from engine.maps import BehaviourMap, Totals
@@ -27,6 +30,7 @@ from engine.queries import Judged
 from engine.runs import ALL_TIME, Window
 from engine.statistics import wilson_one
 from engine.store import AgentSummary
+from engine.strata import Evidence, evidence
 from engine.verdicts import Verdict
 
 AGENT_LINES = 100
@@ -111,10 +115,16 @@ def behaviour(map: BehaviourMap) -> RenderableType:
 
 def findings(map: BehaviourMap) -> RenderableType:
     """Each fatal or golden fork and each hotspot in a sentence, with its path and its example runs."""
-    parts = [_heading(map), shown(f"{summary(map)} {words.mix(map.totals)}")]
+    found = evidence(map)
+    parts = [
+        _heading(map),
+        shown(f"{summary(map)} {words.mix(map.totals)}"),
+        *(shown(text) for text in overall(map, found, chance(map))),
+    ]
     for fork in forks(map):
         parts += [
             shown(f"\n{_path(fork.path)}", style="bold red"),
+            *_shown(found[fork.node]),
             shown(f"  {explain(fork)}"),
             shown(
                 f"  It cost {fork.runs_lost:.0f} runs; {words.certainty(fork.q, map.tested)}. "
@@ -124,6 +134,7 @@ def findings(map: BehaviourMap) -> RenderableType:
     for fork in golden_forks(map):
         parts += [
             shown(f"\n{_path(fork.path)}", style="bold green"),
+            *_shown(found[fork.node]),
             shown(f"  Golden: {explain(fork)}"),
             shown(
                 f"  It gained {fork.runs_gained:.0f} runs; {words.certainty(fork.q, map.tested)}. "
@@ -155,8 +166,11 @@ def run(judged: Judged, window: Window) -> RenderableType:
         shown(f"{asked.run_id} · {asked.agent} · {state}", style="bold"),
         shown(f"{asked.verdict}: {asked.sentence}", style="red" if asked.verdict == "likely_failure" else ""),
         *(
-            shown(f"Fatal fork at step {len(fork.path)}: {explain(fork)}", style="red")
-            for fork in judged.forks
+            shown(
+                f"Fatal fork at step {len(fork.path)} ({found.label}, {grounds(found)}): {explain(fork)}",
+                style="red",
+            )
+            for fork, found in zip(judged.forks, judged.evidence, strict=True)
         ),
     ]
     if asked.base_rate is None and window != ALL_TIME:
@@ -194,7 +208,8 @@ def _table(first: str, **columns: int) -> Table:
 
 def _heading(map: BehaviourMap) -> RenderableType:
     window = words.window(map.cohort.window)
-    text = f"{map.cohort.agent} · {window} · {_totals(map.totals)}"
+    narrowed = f" · {words.narrowed(map)}" if map.cohort.where else ""
+    text = f"{map.cohort.agent} · {window}{narrowed} · {_totals(map.totals)}"
     is_all = map.totals.completed or map.cohort.window == ALL_TIME
     return shown(text if is_all else f"{text}: --all looks at all time", style="bold")
 
@@ -203,6 +218,15 @@ def _totals(totals: Totals) -> str:
     ended = f"{totals.successes} of {words.count(totals.completed, 'completed run')} succeeded"
     rate = totals.successes / totals.completed if totals.completed else None
     return f"{ended} ({words.percent(rate)}), {totals.unknown} live"
+
+
+def _shown(found: Evidence) -> list[Text]:
+    """How far a fork is shown: its label, then every comparison within strata."""
+    told = [sentence(within, each, found.worse) for within, each in comparisons(found)]
+    return [
+        shown(f"  {found.label}: {grounds(found)}.", style="bold"),
+        *(shown(f"  {text}") for text in told),
+    ]
 
 
 def _examples(fork: Fork) -> str:

@@ -16,7 +16,7 @@ from engine.maps import BehaviourMap
 def look_at(behaviour: BehaviourMap) -> Look:
     """A look at the cohort of a map."""
     cohort = behaviour.cohort
-    return Look(agent=cohort.agent, window=cohort.window, view=cohort.view)
+    return Look(agent=cohort.agent, window=cohort.window, view=cohort.view, where=cohort.where)
 
 
 def runs(text: Any, look: Look, filters: Filters = EVERY) -> Component:

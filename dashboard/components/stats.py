@@ -12,8 +12,14 @@ from dashboard.components import counted, words
 from dashboard.urls import Look
 from engine.listing import Filters
 from engine.maps import BehaviourMap, Totals
+from engine.narrowing import asks_how_runs_ended
 from engine.paths import MARK, MAX_STEPS, MAX_TOKENS
 from engine.siblings import FORK_GAP_POINTS
+
+PICKED_BY_OUTCOME = (
+    "The expression picks runs by how they ended, so the success rates say nothing of the agent: "
+    "they are what was picked."
+)
 
 
 class Stat(NamedTuple):
@@ -101,12 +107,16 @@ def sources(totals: Totals, look: Look) -> Stat:
 
 
 def caveats(behaviour: BehaviourMap) -> list[str]:
-    """What a reader must know of how the map was built: the bounds it met."""
+    """What a reader must know of how the map was built: what it is narrowed by, the bounds it met."""
     totals = behaviour.totals
     said = []
-    if "runs" in totals.bounds_met:
+    if asks_how_runs_ended(behaviour.cohort.where):
+        said.append(PICKED_BY_OUTCOME)
+    if behaviour.narrowed_from and {"runs", "live"} & {*totals.bounds_met}:
+        said.append(f"Only the latest {behaviour.narrowed_from:,} runs were asked whether they match.")
+    elif "runs" in totals.bounds_met:
         said.append(f"Only the latest {totals.completed:,} completed runs are read; there are more.")
-    if "live" in totals.bounds_met:
+    if "live" in totals.bounds_met and not behaviour.narrowed_from:
         said.append(f"Only the latest {totals.unknown:,} runs in flight are read; there are more.")
     if "nodes" in totals.bounds_met:
         said.append(f"Only the {len(behaviour):,} nodes with most runs are kept; cut branches are marked.")

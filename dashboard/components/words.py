@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from unicodedata import bidirectional
 
 from engine.forks import compared
-from engine.maps import Totals
+from engine.maps import BehaviourMap, Totals
 from engine.paths import Token, parse_signature
 from engine.runs import ALL_TIME, DAY_NS, SECOND_NS, Outcome, Source, Window
 
@@ -196,6 +196,12 @@ def duration(elapsed_ns: int) -> str:
     minutes, seconds = divmod(int(elapsed_s), 60)
     hours, rest = divmod(minutes, 60)
     return f"{hours} h {rest} min" if hours else f"{minutes} min {seconds} s"
+
+
+def narrowed(behaviour: BehaviourMap) -> str:
+    """How many of the runs that were asked a map is of, and what they were asked."""
+    found = len(behaviour.run_ids) + len(behaviour.live_run_ids)
+    return f"{found:,} of {count(behaviour.narrowed_from, 'run')} are as {behaviour.cohort.where} says"
 
 
 def window(window: Window) -> str:

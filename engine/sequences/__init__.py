@@ -6,6 +6,7 @@
 
 from engine.sequences.matching import Taken as Taken
 from engine.sequences.matching import matches as matches
+from engine.sequences.parsing import MAX_CHARACTERS as MAX_CHARACTERS
 from engine.sequences.parsing import parse as parse
 from engine.sequences.tree import Expression as Expression
 from engine.sequences.tree import fields_of as fields_of
