@@ -9,16 +9,17 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_u
 from dash.development.base_component import Component
 
 from dashboard import ids, urls
-from dashboard.components import choices, evidence, findings, headline, states, stats, words
+from dashboard.components import choices, evidence, findings, headline, states, stats, wherever, words
 from dashboard.components.elsewhere import elsewhere
 from dashboard.components.markup import lean
 from dashboard.components.treegrid import Icicle, TreeGrid
 from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine import queries
-from engine.builder import TTL_S, Failed, Ready
+from engine.builder import TTL_S, Absent, Answer, Building, Failed, Ready
 from engine.forks import Fork, Hotspot, fork_at, forks, golden_forks, hotspots
 from engine.maps import BehaviourMap
+from engine.occurrences import Occurrences
 from engine.queries import Example
 from engine.runs import Outcome
 
@@ -39,9 +40,12 @@ def layout(service: Service, look: Look) -> Page:
         stamp = f"building {states.seconds(answer)}"
         return Page(title, waiting, waiting=True, stamp=stamp, agent=look.agent)
     as_of = words.as_of(answer.value.now_ns, service.now_ns(), answer.stale)
-    body = _body(service, answer, look, as_of)
+    steps = service.maps.occurrences(answer.value.cohort)
+    body = _body(service, answer, steps, look, as_of)
     again_s = SUCCESSOR_S if answer.stale else NEWER_S
-    return Page(title, body, stamp=f"{answer.built_ns} {as_of}", agent=look.agent, refresh_s=again_s)
+    stamp = f"{answer.built_ns} {as_of} {steps.built_ns if isinstance(steps, Ready) else ''}"
+    comparing = isinstance(steps, Building | Absent)
+    return Page(title, body, comparing, stamp, look.agent, again_s)
 
 
 def skeleton() -> Component:
@@ -55,7 +59,9 @@ def skeleton() -> Component:
     )
 
 
-def _body(service: Service, answer: Ready[BehaviourMap], look: Look, as_of: str) -> Component:
+def _body(
+    service: Service, answer: Ready[BehaviourMap], steps: Answer[Occurrences], look: Look, as_of: str
+) -> Component:
     behaviour = answer.value
     head = _head(look, behaviour, as_of)
     if not behaviour.totals.completed:
@@ -78,6 +84,7 @@ def _body(service: Service, answer: Ready[BehaviourMap], look: Look, as_of: str)
             stats.strip(stats.of_map(behaviour, len(found), len(spots))),
             *_aside(stats.asides(behaviour)),
             html.Div([main, html.Div(side, className="map-side")], className="map"),
+            wherever.wherever(behaviour, steps, look),
         ],
         className="map-page",
     )

@@ -1,0 +1,202 @@
+"""Steps that hurt or help wherever they stand, and failed calls: tables that lead to runs and to the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from dash.development.base_component import Component
+
+from dashboard import urls
+from dashboard.components import html, tokens, words
+from dashboard.components.access import aria, data
+from dashboard.urls import Look
+from engine.builder import Answer, Failed, Ready
+from engine.grounds import grounds
+from engine.listing import Filters
+from engine.maps import BehaviourMap
+from engine.narrowing import step_text
+from engine.occurrences import Family, Occurrence, Occurrences, explain
+from engine.siblings import ALPHA, FORK_GAP_POINTS, MIN_SUPPORT
+
+SHOWN = 8
+"""Steps of a table shown at once."""
+HEADING = "Wherever they stand"
+
+
+def wherever(behaviour: BehaviourMap, answer: Answer[Occurrences], look: Look) -> Component:
+    """The section of a map's page, whether its figures are there already or not."""
+    if isinstance(answer, Failed):
+        return _section([html.P(answer.sentence)])
+    if not isinstance(answer, Ready):
+        waiting = html.P("Comparing the runs that have a step with those that have not…", className="dim")
+        return _section([waiting], busy=True)
+    found = answer.value
+    runs = words.count(found.completed, "completed run")
+    about = (
+        f"Each step for itself, whatever came before: of {runs}, how those that have it end, against those "
+        "that have it not. What is listed goes with how runs end; that it is the reason is not shown."
+    )
+    tables = [
+        *_family(behaviour, look, found.steps, "Steps that hurt", "Steps that help", "step"),
+        *_family(
+            behaviour, look, found.failed, "Failed calls that hurt", "Failed calls that help", "failed call"
+        ),
+    ]
+    return _section([html.P(about, className="dim"), *tables])
+
+
+def _section(body: Sequence[Component], busy: bool = False) -> Component:
+    return html.Section(
+        [html.H2(HEADING), *body],
+        className="card wherever",
+        **(aria(busy="true") if busy else {}),
+    )
+
+
+def _family(
+    behaviour: BehaviourMap, look: Look, found: Family, hurt: str, help_: str, noun: str
+) -> list[Component]:
+    """What was found among steps, or among failed calls: tables, and a sentence for what was not."""
+    sides = [
+        (hurt, found.harmful, found.harmful_found, "−"),
+        (help_, found.golden, found.golden_found, "+"),
+    ]
+    tables = [
+        _table(behaviour, look, heading, listed, many, sign) for heading, listed, many, sign in sides if many
+    ]
+    return [*tables, *([html.P(none, className="dim")] if (none := nothing(found, noun)) else [])]
+
+
+def nothing(found: Family, noun: str) -> str:
+    """Why there is no harmful or no golden one; "" where there are both.
+
+    >>> nothing(Family(200, (), (), 0, 0), "step")
+    'Of 200 steps tested none ends 25 points worse or better than the runs without it with p < 0.05.'
+    >>> nothing(Family(0, (), (), 0, 0), "failed call")
+    'No failed call could be tested: none is in 3 completed runs and missing from 3 others.'
+    """
+    if not found.tested:
+        return (
+            f"No {noun} could be tested: none is in {MIN_SUPPORT} completed runs and missing from "
+            f"{MIN_SUPPORT} others."
+        )
+    missing = [*["worse"] * (not found.harmful_found), *["better"] * (not found.golden_found)]
+    if not missing:
+        return ""
+    return (
+        f"Of {words.count(found.tested, noun)} tested none ends {FORK_GAP_POINTS} points "
+        f"{' or '.join(missing)} than the runs without it with p < {ALPHA}."
+    )
+
+
+def _table(
+    behaviour: BehaviourMap, look: Look, heading: str, found: Sequence[Occurrence], many: int, sign: str
+) -> Component:
+    lines = [_line(behaviour, look, each, sign) for each in found]
+    last = f"The {len(found):,} with most runs {'lost' if sign == '−' else 'gained'} are listed."
+    rest = [
+        html.Details(
+            [
+                html.Summary(f"{many - SHOWN:,} more"),
+                _body(heading, lines[SHOWN:], continued=True),
+                *([html.P(last, className="dim")] if many > len(found) else []),
+            ]
+        )
+    ]
+    title = html.H3([heading, html.Span(f"{many:,}", className="count")])
+    return html.Div([title, _body(heading, lines[:SHOWN]), *(rest if many > SHOWN else [])])
+
+
+HEADS = (
+    ("Step", ""),
+    ("With it", "number"),
+    ("Without", "number"),
+    ("Runs", "number"),
+    ("How far it is shown", ""),
+)
+
+
+def _body(heading: str, lines: Sequence[Component], continued: bool = False) -> Component:
+    caption = f"{heading}{', continued' if continued else ''}"
+    return html.Table(
+        [
+            html.Caption(caption, className="unseen"),
+            html.Thead(html.Tr([html.Th(text, scope="col", className=name) for text, name in HEADS])),
+            html.Tbody(list(lines)),
+        ],
+        className="rates",
+    )
+
+
+def _line(behaviour: BehaviourMap, look: Look, found: Occurrence, sign: str) -> Component:
+    runs = words.count(round(abs(found.runs_lost)), "run")
+    name, why = found.evidence.label, grounds(found.evidence)
+    return html.Tr(
+        [
+            html.Th(html.Div(_step(behaviour, found), className="label"), scope="row"),
+            html.Td(
+                [_with(found, look), html.Span(words.interval(found.low, found.high), className="bounds")],
+                className="number",
+            ),
+            html.Td(_rate(found.other_successes, found.other_support), className="number"),
+            html.Td(
+                html.Span(f"{sign}{runs}", className="lost" if sign == "−" else "gained"), className="number"
+            ),
+            html.Td(
+                [
+                    html.Span(name, className=f"badge label-{name.partition(' ')[0]}"),
+                    html.Span(f" {why}", className="dim"),
+                ]
+            ),
+        ],
+        title=explain(found),
+    )
+
+
+def _step(behaviour: BehaviourMap, found: Occurrence) -> list[Component]:
+    """The step, and the way to where most runs take it on the tree."""
+    node = place(behaviour, found)
+    shown = tokens.step(found.step)
+    if not node:
+        return [shown]
+    about = f"Show where most runs take {found.step} on the tree"
+    pick = html.Button(
+        "in the tree",
+        type="button",
+        className="link small",
+        title=about,
+        **data(pick=behaviour.key_text(node)),
+    )
+    return [shown, pick]
+
+
+def place(behaviour: BehaviourMap, found: Occurrence) -> int:
+    """The node that has a step and most runs passed, 0 where the map has none."""
+    wanted = [
+        number
+        for number, token in enumerate(behaviour.tokens)
+        if token == found.step or (found.failed and token.signature == found.step.signature)
+    ]
+    nodes = np.flatnonzero(np.isin(behaviour.token, wanted))
+    return int(nodes[np.argmax(behaviour.support[nodes])]) if nodes.size else 0
+
+
+def _with(found: Occurrence, look: Look) -> Component:
+    """The counts of the runs that have it, as the way to those runs."""
+    text = _rate(found.successes, found.support)
+    return html.Link(text, href=runs_url(found, look), className="counted")
+
+
+def runs_url(found: Occurrence, look: Look) -> str:
+    """The completed runs that have a step, or a failed call of it."""
+    if not found.failed:
+        return urls.runs_url(look, Filters(outcome="completed", token=str(found.step)))
+    failed = f"error({step_text(found.step.signature)})"
+    where = f"({look.where}) and {failed}" if look.where else failed
+    return urls.runs_url(look._replace(where=where), Filters(outcome="completed"))
+
+
+def _rate(successes: int, support: int) -> Any:
+    return f"{successes:,} of {support:,}, {words.percent(successes / support)}"
