@@ -9,9 +9,11 @@
   const h = React.createElement;
   const forkmap = (window.forkmap = window.forkmap || {});
   const HEADS = [
-    ["Verdict", "first"], ["0–100%", "odds"], ["Success", "number rate"], ["Run", "run"], ["Last step", "last"],
+    ["Verdict", "first"], ["Estimate", "number estimate"], ["0–100%", "odds"], ["Success", "number rate"], ["Run", "run"], ["Last step", "last"],
     ["Idle", "number idle"], ["Fuses that would fire", "fuse"],
   ];
+
+  const ESTIMATE = "Of the runs on this path and, the fewer they are, of those that came less far; it ranks and decides nothing";
 
   /* ---- order ------------------------------------------------------------------------------- */
 
@@ -83,6 +85,7 @@
         h("span", { className: "live-verdict" }, line.over ? "No longer in flight" : line.verdict),
         fork && below(link(fork.href, fork.text, "live-fork"))
       ),
+      h("td", { className: "number", title: ESTIMATE }, line.estimate),
       h("td", null, odds && h(Whisker, { odds })),
       h(
         "td",

@@ -21,10 +21,9 @@ from dashboard.service import Service
 from dashboard.urls import Look
 from engine.builder import Maps
 from engine.fuses import Policy
-from engine.runs import SECOND_NS, Cohort
+from engine.runs import SECOND_NS
 from engine.store.sqlite import open_store
 from engine.triage import MOST, triage
-from engine.walk import Index
 
 RUNS = 100_000
 NOW_NS = START_NS + (RUNS - 900) * SECOND_NS
@@ -44,14 +43,10 @@ def main() -> None:
         store.set_policies("default", POLICIES)
         service = Service(store, Maps(store, open_cache(MEMORY, store), lambda: NOW_NS), lambda: NOW_NS)
 
-        def index(cohort: Cohort) -> Index | None:
-            found = service.maps.index(cohort)
-            return found[1] if found else None
-
-        while triage(store, "default", POLICIES, NOW_NS, index).unbuilt:
+        while triage(store, "default", POLICIES, NOW_NS, service.known).unbuilt:
             time.sleep(0.05)
         read_s, runs = best_s(lambda: store.live_runs("default", NOW_NS, MOST + 1), ROUNDS)
-        found_s, found = best_s(lambda: triage(store, "default", POLICIES, NOW_NS, index), ROUNDS)
+        found_s, found = best_s(lambda: triage(store, "default", POLICIES, NOW_NS, service.known), ROUNDS)
         lines_s, _ = best_s(lambda: flights.lines(found, NOW_NS), ROUNDS)
         page_s, body = best_s(lambda: encoded(service), ROUNDS)
         service.maps.close()

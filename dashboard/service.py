@@ -8,14 +8,17 @@ from typing import NamedTuple, TypeAlias
 
 from dash.development.base_component import Component
 
+from engine.backoff import back_off
 from engine.builder import Maps
 from engine.checks import Checked, nothing_known
 from engine.erasing import nothing_held
 from engine.ingest.limits import LIMITS, Limits
 from engine.keys import ANYONE, Caller
 from engine.metering import UNMETERED, Meter
+from engine.runs import Cohort
 from engine.selections import Selection
 from engine.store import Receipt, Store
+from engine.triage import Known
 
 Check: TypeAlias = Callable[[str, str, str | None], Checked]
 Erase: TypeAlias = Callable[[str, Selection, str], Receipt]
@@ -55,6 +58,11 @@ class Service:
     def tenant(self) -> str:
         """Whose runs are looked at: the caller's, and nobody else's."""
         return self.caller().tenant
+
+    def known(self, cohort: Cohort) -> Known | None:
+        """What runs in flight are looked at by, or None; a map that is missing is requested."""
+        found = self.maps.index(cohort)
+        return Known(found[1], self.maps.made(cohort, found[0], back_off)) if found else None
 
 
 class Page(NamedTuple):

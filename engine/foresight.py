@@ -56,7 +56,7 @@ class Foresight(msgspec.Struct, frozen=True, gc=False):
 
 def foresee(index: Index, live: Live, next_step: str | None = None) -> Foresight:
     """What the map says of a run's path, or of "this path, then that step"."""
-    here = _stand(index, live) if next_step is None else _stand_next(index, live, next_step)
+    here = standing(index, live) if next_step is None else _stand_next(index, live, next_step)
     why, support, successes = here.why, here.support, here.successes
     totals = index.map.totals
     completed, succeeded = totals.completed, totals.successes
@@ -67,7 +67,8 @@ def foresee(index: Index, live: Live, next_step: str | None = None) -> Foresight
     return Foresight(verdict, support, successes, low, high, completed, succeeded, whole, next_step)
 
 
-def _stand(index: Index, live: Live) -> Standing:
+def standing(index: Index, live: Live) -> Standing:
+    """Where a run in flight stands; past what is read of a run, where it was cut."""
     if live.cut:
         return index.stand(live.closed)._replace(why=Why.MARK)
     return index.stand(live.closed, live.last)
@@ -76,7 +77,7 @@ def _stand(index: Index, live: Live) -> Standing:
 def _stand_next(index: Index, live: Live, next_step: str) -> Standing:
     """Where the run would stand; a path that would meet a bound, where it was closed."""
     if live.cut:
-        return _stand(index, live)
+        return standing(index, live)
     if live.last is None:
         return index.stand((), Token(next_step, 0))
     if next_step == live.last.signature and live.steps < MAX_STEPS:

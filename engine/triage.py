@@ -1,11 +1,12 @@
-"""Runs in flight, worst odds first: what their agents' maps say of them now, and which fuses would fire."""
+"""Runs in flight, worst estimate first: what their agents' maps say of them, and which fuses would fire."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from engine.foresight import Foresight
+from engine.backoff import Backoff, expect
+from engine.foresight import Foresight, standing
 from engine.fuses import Fired, Policy, ask
 from engine.live import Live, so_far
 from engine.paths import Token
@@ -15,8 +16,13 @@ from engine.walk import Index, may_become
 
 MOST = 500
 """Runs in flight looked at: the most recently active."""
-JUDGED = ("likely_failure", "on_track")
-"""Verdicts that rest on enough earlier runs to rank by."""
+
+
+class Known(NamedTuple):
+    """What is known of an agent: its map's nodes, and the estimate of success at each."""
+
+    nodes: Index
+    backoff: Backoff
 
 
 class Passed(NamedTuple):
@@ -34,6 +40,9 @@ class InFlight(NamedTuple):
     ----------
     found : Foresight or None
         What the map of its agent says; None while that is not there.
+    estimate : float or None
+        Its odds by :mod:`engine.backoff`, in [0, 1]: to rank by, however few earlier runs took its path.
+        None while the map is not there, or holds no completed run.
     fork : Passed or None
         The last fatal fork on its path.
     fired : tuple of Fired
@@ -43,6 +52,7 @@ class InFlight(NamedTuple):
     run: Run
     live: Live
     found: Foresight | None = None
+    estimate: float | None = None
     fork: Passed | None = None
     fired: tuple[Fired, ...] = ()
 
@@ -68,7 +78,7 @@ def triage(
     tenant: str,
     policies: Sequence[Policy],
     now_ns: int,
-    index: Callable[[Cohort], Index | None],
+    known: Callable[[Cohort], Known | None],
     agent: str | None = None,
     most: int = MOST,
 ) -> Triage:
@@ -78,38 +88,33 @@ def triage(
     ----------
     policies : sequence of Policy
         Asked as before a call; nothing is written down.
-    index : callable
-        The nodes of a cohort's map, None where it is not built.
+    known : callable
+        What is known of a cohort, None where its map is not built.
     most : int
         Runs looked at: the most recently active.
     """
     latest = store.live_runs(tenant, now_ns, most + 1, agent)
     runs = latest[:most]
-    built = {name: index(Cohort(tenant, name)) for name in sorted({run.agent for run in runs})}
+    built = {name: known(Cohort(tenant, name)) for name in sorted({run.agent for run in runs})}
     seen = [see(run, built[run.agent], policies) for run in runs]
-    unbuilt = tuple(name for name, nodes in built.items() if nodes is None)
+    unbuilt = tuple(name for name, each in built.items() if each is None)
     return Triage(tuple(sorted(seen, key=urgency)), len(latest) > most, unbuilt)
 
 
-def see(run: Run, index: Index | None, policies: Sequence[Policy]) -> InFlight:
-    """What is known of a run in flight by the nodes of its agent's map."""
+def see(run: Run, known: Known | None, policies: Sequence[Policy]) -> InFlight:
+    """What is known of a run in flight by its agent's map."""
     live = so_far(run.run_id, run.agent, (step.signature for step in run.steps), run.last_ns)
-    if index is None:
+    if known is None:
         return InFlight(run, live)
+    index, behaviour = known.nodes, known.nodes.map
     asked = ask(index, live, policies)
-    return InFlight(run, live, asked.path, fork_passed(index, live), asked.fired)
+    estimate = expect(known.backoff, behaviour, standing(index, live)) if behaviour.totals.completed else None
+    return InFlight(run, live, asked.path, estimate, fork_passed(index, live), asked.fired)
 
 
-def urgency(each: InFlight) -> tuple[bool, bool, float, int, str]:
-    """Its rank: by where the interval of its odds ends.
-
-    What too few earlier runs tell of comes after what enough do, and of it first what went through a
-    fatal fork; of equals the most recently active.
-    """
-    found = each.found
-    unknown = found is None or found.verdict not in JUDGED
-    high = 1.0 if found is None else found.high
-    return unknown, unknown and each.fork is None, high, -each.run.last_ns, each.run.run_id
+def urgency(each: InFlight) -> tuple[bool, float, int, str]:
+    """Its rank: by its estimated odds, what has none last; of equals the most recently active."""
+    return each.estimate is None, each.estimate or 0.0, -each.run.last_ns, each.run.run_id
 
 
 def fork_passed(index: Index, live: Live) -> Passed | None:

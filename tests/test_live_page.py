@@ -108,6 +108,7 @@ def test_a_line_says_all_that_is_known_of_a_run(service: Service) -> None:
             "title": "tool:delete",
             "href": f"/map?agent=desk&node={key}",
         },
+        "estimate": "6%",
         "odds": {
             "tone": -3,
             "base": 38 / 80,
@@ -136,7 +137,7 @@ def test_a_line_says_all_that_is_known_of_a_run(service: Service) -> None:
 
 
 def test_a_path_that_nobody_took_has_no_odds(service: Service) -> None:
-    odds = table(shown(service).body)[-1]["odds"]
+    odds = table(shown(service).body)[1]["odds"]
     assert {key: odds[key] for key in ("low", "high", "rate", "success", "interval", "of")} == {
         "low": None,
         "high": None,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
+from engine.backoff import back_off
 from engine.fuses import Policy
 from engine.paths import Token
 from engine.queries import judge_run, load_map
 from engine.runs import SECOND_NS, Cohort, Outcome, Run, Source
-from engine.triage import InFlight, Passed, triage
+from engine.triage import InFlight, Known, Passed, triage
 from engine.walk import Index
 from tests.memory_store import NOW_NS, MemoryStore, make_run
 
@@ -28,8 +31,12 @@ def over(agent: str = "desk") -> list[Run]:
     return [make_run(f"{agent}-{place}", path, outcome, agent) for place, (path, outcome) in enumerate(ended)]
 
 
-def maps_of(store: MemoryStore, missing: str = "") -> Callable[[Cohort], Index | None]:
-    return lambda cohort: None if cohort.agent == missing else Index(load_map(store, cohort, NOW_NS))
+def maps_of(store: MemoryStore, missing: str = "") -> Callable[[Cohort], Known | None]:
+    def known(cohort: Cohort) -> Known | None:
+        behaviour = load_map(store, cohort, NOW_NS)
+        return None if cohort.agent == missing else Known(Index(behaviour), back_off(behaviour))
+
+    return known
 
 
 def seen(runs: list[Run], agent: str | None = None, most: int = 10, missing: str = "") -> list[InFlight]:
@@ -38,14 +45,26 @@ def seen(runs: list[Run], agent: str | None = None, most: int = 10, missing: str
     return [*found.runs]
 
 
-def test_the_worst_odds_come_first_and_what_is_not_known_last() -> None:
+def test_the_worst_estimate_comes_first_whatever_the_verdict() -> None:
     runs = [in_flight("novel", "llm:m tool:dance"), in_flight("fine", GOOD), in_flight("doomed", BAD)]
     found = seen([*over(), *runs])
+    # Each node's parent counts as one run: the fewest that the choice of the weight allows.
+    base = (38 + 38 / 80) / 81
+    searched = (36 + base) / 41
     assert [(each.run.run_id, each.found and each.found.verdict) for each in found] == [
         ("doomed", "likely_failure"),
-        ("fine", "on_track"),
         ("novel", "novel"),
+        ("fine", "on_track"),
     ]
+    assert [each.estimate for each in found] == pytest.approx([(2 + base) / 41, base, (36 + searched) / 41])
+
+
+def test_what_a_fork_cost_goes_on_below_it_where_few_runs_tell() -> None:
+    few = [make_run("once", f"{BAD} tool:dance", Outcome.SUCCESS, "desk")]
+    (found,) = seen([*over(), *few, in_flight("forked", f"{BAD} tool:dance")])
+    assert found.found is not None
+    assert (found.found.verdict, found.found.rate) == ("insufficient_history", 1.0)
+    assert found.estimate is not None and 0.5 < found.estimate < 0.6
 
 
 def test_of_runs_with_equal_odds_the_most_recently_active_comes_first() -> None:
@@ -53,7 +72,7 @@ def test_of_runs_with_equal_odds_the_most_recently_active_comes_first() -> None:
     assert [each.run.run_id for each in seen([*over(), *runs])] == ["busy", "idle"]
 
 
-def test_what_is_not_known_but_went_through_a_fatal_fork_comes_before_what_did_not() -> None:
+def test_what_nobody_took_but_went_through_a_fatal_fork_comes_before_what_did_not() -> None:
     runs = [in_flight("astray", "llm:m tool:dance", 5), in_flight("forked", f"{BAD} tool:dance", 60)]
     assert [each.run.run_id for each in seen([*over(), *runs])] == ["forked", "astray"]
 
@@ -97,6 +116,14 @@ def test_runs_of_an_agent_whose_map_is_not_there_are_listed_unjudged() -> None:
         ("other", True),
     ]
     assert found.unbuilt == ("new",)
+
+
+def test_runs_of_an_agent_without_a_completed_run_come_last() -> None:
+    runs = [*over(), in_flight("fine", GOOD), in_flight("first", "tool:a", agent="new")]
+    assert [(each.run.run_id, each.estimate is None) for each in seen(runs)] == [
+        ("fine", False),
+        ("first", True),
+    ]
 
 
 def test_one_agent_can_be_asked_about_alone() -> None:

@@ -63,6 +63,7 @@ def _line(each: InFlight, now_ns: int) -> dict[str, Any]:
         "verdict": verdict.called(each.found.verdict, forked) if each.found else "Not judged",
         "look": verdict.colour(each.found.verdict if each.found else "insufficient_history", forked),
         "fork": each.fork and _fork(run.agent, each.fork),
+        "estimate": "–" if each.estimate is None else f"{each.estimate:.0%}",
         "odds": each.found and _odds(each.found),
         "steps": words.count(each.live.steps, "step"),
         "last": each.live.last and _step(each.live.last),

@@ -17,7 +17,6 @@ from engine.builder import Failed
 from engine.runs import ALL_TIME, LIVE_NS, SECOND_NS, Cohort
 from engine.store import AgentSummary
 from engine.triage import Triage, triage
-from engine.walk import Index
 
 EVERY_S = 2.0
 """How often the page asks again."""
@@ -28,8 +27,8 @@ WHAT = (
     "somebody says how it ended. Keys: j and k or the arrows move, Enter opens a run, Space pauses."
 )
 CAPTION = (
-    "Worst odds first: by where the 95% interval ends; what too few earlier runs tell of comes last. "
-    "Dashed: the agent's base rate."
+    "Worst estimate first. The estimate draws on fewer runs than a verdict needs: it ranks, and decides "
+    "nothing. Dashed: the agent's base rate."
 )
 
 
@@ -42,12 +41,8 @@ def layout(service: Service, look: Look) -> Page:
     if look.agent and look.agent not in {each.agent for each in known}:
         return Page("No such agent", _nobody(look.agent), stamp="nobody")
 
-    def index(cohort: Cohort) -> Index | None:
-        found = service.maps.index(cohort)
-        return found[1] if found else None
-
     policies = service.store.policies(tenant)
-    found = triage(service.store, tenant, policies, now_ns, index, look.agent or None)
+    found = triage(service.store, tenant, policies, now_ns, service.known, look.agent or None)
     awaited = _awaited(service, found)
     said, lines, notices = flights.in_words(found), flights.lines(found, now_ns), _notices(found, awaited)
     body = html.Div(
