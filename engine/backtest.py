@@ -219,6 +219,27 @@ def tried(asked: Questions, fuse: Fuse, cost: float = COST, odds: float | None =
     return Tried(fuse, cost, found, best, chosen, held_out(asked, fuse, cost), asked.bounded)
 
 
+class Total(NamedTuple):
+    """How runs ended, of one agent or several: all that were asked about, and those that a fuse fires in."""
+
+    runs: int = 0
+    successes: int = 0
+    stopped: int = 0
+    wrongly: int = 0
+
+
+def total(found: Iterable[Backtest]) -> Total:
+    """Of backtests at one odds each, all runs together."""
+    counts = [(each.runs, each.successes, each.points[0].stopped, each.points[0].wrongly) for each in found]
+    return Total(*map(sum, zip(*counts, strict=True)))
+
+
+def fuse_of(policy: Policy, earlier: bool = False) -> tuple[Fuse, float]:
+    """What a policy's fuse goes by, and its odds."""
+    fuse = Fuse(policy.foresight_min_support, policy.foresight_after_steps, earlier)
+    return fuse, policy.min_success_odds
+
+
 class Promise(NamedTuple):
     """A policy, and what it would have done at its own terms."""
 
@@ -232,8 +253,8 @@ def promises(asked: Questions, agent: str, policies: Iterable[Policy], earlier: 
     made = list[Promise]()
     for policy in policies:
         if policy.agent in (None, agent):
-            fuse = Fuse(policy.foresight_min_support, policy.foresight_after_steps, earlier)
-            found = backtest(asked, fuse, [policy.min_success_odds])
+            fuse, odds = fuse_of(policy, earlier)
+            found = backtest(asked, fuse, [odds])
             made.append(Promise(policy, found.runs, found.points[0]))
     return made
 

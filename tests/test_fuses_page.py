@@ -67,8 +67,8 @@ def test_a_policy_is_said_in_words_with_what_it_would_fire_in_now(service: Servi
     assert "1 policy, in shadow: every call is allowed, and what it would have said is written down." in said
     assert (
         "Would stop runs of every agent that have taken 3 steps, where at least 20 earlier runs went the "
-        "same way and even the upper bound of their success rate's 95% interval is below 50%. It has not "
-        "fired yet. 1 of 1 run in flight would be stopped. live-1"
+        "same way and even the upper bound of their success rate's 95% interval is below 50%. Try it on runs "
+        "that are over It has not fired yet. 1 of 1 run in flight would be stopped. live-1"
     ) in said
 
 
@@ -212,12 +212,14 @@ def test_the_form_of_a_policy_holds_what_is_set_and_says_what_it_does(service: S
     found = values(page)
     assert drafts.read(drafts.typed(found)) == ODDS
     assert (found["edit"], found["name"], found["seen"]) == ("odds", "odds", drafts.stamp(ODDS))
-    said = text(page.body)
+    asked = settled(service, urls.fuses_url(edit="odds", draft=drafts.write(drafts.draft_of(ODDS))))
+    said = text(asked.body)
     assert (
-        "Of the latest 60 runs that are over, asked about before every call and judged by all the others, it "
-        "would have stopped 24. 3 of these succeeded: 12.5% false stops (4.3–31.0%). Of the 27 that did not "
-        "succeed it would have stopped 21."
+        "Of the 60 runs of the last 30 days that are over, asked about before every call and judged by all "
+        "others, it would have stopped 24. 3 of these succeeded: 12.5% false stops (4.3–31.0%). Of the 27 "
+        "that did not succeed it would have stopped 21."
     ) in said
+    assert "/backtest?agent=support-agent&policy=odds&support=20&odds=50" in links(asked.body)
     assert "Nothing is saved yet." not in said
 
 

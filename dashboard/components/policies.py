@@ -13,9 +13,8 @@ from dashboard.components import evidence, html, words
 from dashboard.components.access import aria
 from dashboard.components.drafts import percent_of
 from dashboard.urls import Look
-from engine.backtest import Fuse
+from engine.backtest import Total, fuse_of
 from engine.fuses import Policy
-from engine.replaying import Replay
 from engine.statistics import wilson_one
 from engine.store import Tally
 from engine.triage import InFlight, Triage
@@ -151,26 +150,31 @@ def now_in_words(policy: Policy, now: Triage) -> str:
     return f"{firing or 'None'} of {words.count(asked, 'run')} in flight would {verb}."
 
 
-def replay_in_words(policy: Policy, found: Replay) -> str:
+def replay_in_words(policy: Policy, found: Total) -> str:
     """What a policy would have done to runs that are over.
 
     >>> policy = Policy(name="low", min_success_odds=0.5, action="stop")
-    >>> replay_in_words(policy, Replay(180, 98, 50, 5))
-    'Of the latest 180 runs that are over, asked about before every call and judged by all the others, it \
-would have stopped 50. 5 of these succeeded: 10.0% false stops (4.3–21.4%). Of the 82 that did not succeed \
-it would have stopped 45.'
+    >>> replay_in_words(policy, Total(180, 98, 50, 5))
+    'Of the 180 runs of the last 30 days that are over, asked about before every call and judged by all \
+others, it would have stopped 50. 5 of these succeeded: 10.0% false stops (4.3–21.4%). Of the 82 that did \
+not succeed it would have stopped 45.'
     """
     if not found.runs:
-        return "No run that is over can be asked about: there is none in a map of the last 30 days."
+        return (
+            "No run of the last 30 days that is over can be asked about: there is none, or none is read yet."
+        )
     verb, kind = {"stop": "stopped", "warn": "warned"}[policy.action], f"{FALSE[policy.action]}s"
     over = words.count(found.runs, "run")
-    asked = f"Of the latest {over} that are over, asked about before every call and judged by all the others,"
-    if not found.fired:
+    asked = (
+        f"Of the {over} of the last 30 days that are over, asked about before every call and judged by all "
+        "others,"
+    )
+    if not found.stopped:
         return f"{asked} it would have {verb} none."
-    share, bounds = found.lost / found.fired, words.interval(*wilson_one(found.lost, found.fired))
-    ended, caught = found.runs - found.successes, found.fired - found.lost
+    share, bounds = found.wrongly / found.stopped, words.interval(*wilson_one(found.wrongly, found.stopped))
+    ended, caught = found.runs - found.successes, found.stopped - found.wrongly
     return (
-        f"{asked} it would have {verb} {found.fired:,}. {found.lost:,} of these succeeded: "
+        f"{asked} it would have {verb} {found.stopped:,}. {found.wrongly:,} of these succeeded: "
         f"{words.percent(share)} {kind} ({bounds}). Of the {ended:,} that did not succeed "
         f"it would have {verb} {caught:,}."
     )
@@ -207,8 +211,8 @@ def backtest_url(each: Policy, agent: str = "") -> str:
     >>> backtest_url(Policy(name="low", min_success_odds=0.5, action="stop"), "desk")
     '/backtest?agent=desk&policy=low&odds=50'
     """
-    fuse = Fuse(each.foresight_min_support, each.foresight_after_steps)
-    look = Look(agent=each.agent or agent, policy=each.name, odds=each.min_success_odds, fuse=fuse)
+    fuse, odds = fuse_of(each)
+    look = Look(agent=each.agent or agent, policy=each.name, odds=odds, fuse=fuse)
     return urls.backtest_url(look)
 
 

@@ -11,7 +11,7 @@ from dashboard import urls
 from dashboard.components import policies, words
 from dashboard.components.drafts import percent_of
 from dashboard.urls import Look
-from engine.backtest import Fuse, Point, Promise
+from engine.backtest import Point, Promise, fuse_of
 from engine.statistics import wilson_one
 from engine.store import Tally
 
@@ -69,8 +69,8 @@ def section(promises: Sequence[Promise], tallies: Mapping[str, Sequence[Tally]],
 
 def _rows(promise: Promise, tallies: Sequence[Tally], look: Look) -> list[Component]:
     policy = promise.policy
-    fuse = Fuse(policy.foresight_min_support, policy.foresight_after_steps, look.fuse.earlier)
-    terms = look._replace(odds=policy.min_success_odds, fuse=fuse, policy=policy.name)
+    fuse, odds = fuse_of(policy, look.fuse.earlier)
+    terms = look._replace(odds=odds, fuse=fuse, policy=policy.name)
     name = [
         dcc.Link(policy.name, href=urls.backtest_url(terms), className="clip", title=policy.name),
         html.Span(f" below {percent_of(policy.min_success_odds)}%", className="dim"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -15,16 +15,16 @@ from dashboard.components.drafts import Draft
 from dashboard.components.policies import Shown
 from dashboard.service import Page, Service
 from dashboard.urls import Look
-from engine.builder import Failed
+from engine.backtest import backtest, fuse_of, total
+from engine.builder import Answer, Failed, Ready
 from engine.declaring import run_named
 from engine.fuses import MAX_POLICIES, Policy
 from engine.keys import Role
 from engine.queries import DEFAULT_WINDOW
-from engine.replaying import replay
+from engine.questions import Questions
 from engine.runs import ALL_TIME, SECOND_NS, Cohort
 from engine.store import MAX_NUMBER, Lines, Recorded, Tally
 from engine.triage import Triage, triage
-from engine.walk import Index
 
 ONLY_ADMINS = "Changing policies takes an admin key."
 """What is said to those who may only look."""
@@ -32,6 +32,8 @@ EVERY_S = 10.0
 """How often the page asks again."""
 TRIED = 12
 """Agents on whose runs a policy is tried that is for all."""
+NAMED = 3
+"""Of these, those that links lead to."""
 
 
 def layout(service: Service, look: Look) -> Page:
@@ -65,23 +67,13 @@ def register(app: Dash, service: Service) -> None:
     """Its forms ask by themselves."""
 
 
-def _index(service: Service) -> Callable[[Cohort], Index | None]:
-    """The nodes of maps that are built; what is missing is requested."""
-
-    def index(cohort: Cohort) -> Index | None:
-        found = service.maps.index(cohort)
-        return found[1] if found else None
-
-    return index
-
-
 def _asked_now(service: Service, policies: Sequence[Policy]) -> Triage:
     """What policies would do to the runs in flight, by the maps that are built."""
     whose = {policy.agent for policy in policies}
     if not whose:
         return Triage()
     agent = whose.pop() if len(whose) == 1 else None
-    return triage(service.store, service.tenant, policies, service.now_ns(), _index(service), agent)
+    return triage(service.store, service.tenant, policies, service.now_ns(), service.known, agent)
 
 
 def _awaited(service: Service, agents: Iterable[str]) -> list[str]:
@@ -198,22 +190,36 @@ def _edit(service: Service, look: Look, every: Sequence[Policy]) -> Page:
 
 
 def _tried(service: Service, policy: Policy, is_set: bool) -> tuple[Component, bool]:
-    """What a policy would do and would have done, as far as maps are built; and whether some come yet."""
-    now, agents, index = _asked_now(service, [policy]), _replayed(service, policy), _index(service)
-    built = {cohort: index(cohort) for cohort in (Cohort(service.tenant, agent) for agent in agents)}
-    missing = [cohort.agent for cohort, nodes in built.items() if nodes is None]
-    waiting = _awaited(service, {*missing, *now.unbuilt})
-    over = replay(service.store, service.tenant, policy, agents, service.now_ns(), built.get)
-    building = [html.P(f"The map of {_names(waiting)} is being built: press Try to count its runs too.")]
+    """What a policy would do and would have done, as far as that is built; and whether some comes yet."""
+    now, agents = _asked_now(service, [policy]), _replayed(service, policy)
+    answers = {agent: service.maps.questions(Cohort(service.tenant, agent)) for agent in agents}
+    over = [each.value for each in answers.values() if isinstance(each, Ready)]
+    (fuse, odds), coming = fuse_of(policy), [each for each, how in answers.items() if not _is_done(how)]
+    waiting = sorted({*coming, *_awaited(service, now.unbuilt)})
+    building = [html.P(f"The runs of {_names(waiting)} are being read: press Try to count them too.")]
+    links = [
+        dcc.Link(words.quoted(each), href=policies.backtest_url(policy, each)) for each in agents[:NAMED]
+    ]
+    more = [html.P(["At every odds: ", *_parted(links)])]
     parts = [
         html.H2("What it does" if is_set else "What it would do"),
         html.P(policies.in_words(policy)),
-        html.P(policies.replay_in_words(policy, over)),
+        html.P(policies.replay_in_words(policy, total(backtest(each, fuse, [odds]) for each in over))),
+        *(more if links else []),
         html.P(policies.now_in_words(policy, now)),
         *(building if waiting else []),
         *([] if is_set else [html.P("Nothing is saved yet.", className="dim")]),
     ]
     return html.Section(parts, className="card", role="status"), bool(waiting)
+
+
+def _is_done(how: Answer[Questions]) -> bool:
+    return isinstance(how, Ready | Failed)
+
+
+def _parted(links: Sequence[Component]) -> list[Any]:
+    """Links with commas between them."""
+    return [part for link in links for part in (", ", link)][1:]
 
 
 def _replayed(service: Service, policy: Policy) -> list[str]:
