@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from engine.chance import Chance
 from engine.forks import compared
@@ -80,6 +80,8 @@ def sentence(within: Within, found: Stratified, worse: bool) -> str:
 def _untold(found: Stratified, within: Within) -> str:
     if not found.shared:
         return f"no {_OF[within]} has runs both on this way and on another"
+    if found.shared == 1:
+        return f"one {_OF[within]} has runs on both sides, and all of them ended alike"
     return f"on each of the {_strata(found.shared, within)} with runs on both sides all runs ended alike"
 
 
@@ -105,36 +107,65 @@ def _strata(number: int, within: Within) -> str:
 
 def by_chance(behaviour: BehaviourMap, chance: Chance) -> str:
     """How many fatal forks of a map chance, and a mix of tickets and versions, would make."""
-    shuffled = _shuffled(chance)
+    of = _SHUFFLED[chance.within_tickets, chance.within_versions]
     if not chance.moved:
         return (
-            f"How many forks chance alone would make cannot be told: no two runs {_alike(chance)} ended "
-            "differently, so there is nothing to shuffle."
+            f"How many forks {of.makes} would make cannot be told: no two runs {of.alike} ended differently, "
+            "so there is nothing to shuffle."
         )
     completed, found = behaviour.totals.completed, int(behaviour.fork.sum())
-    few = (
-        ""
-        if chance.moved == completed
-        else f", which can change the outcome of {chance.moved:,} of {completed:,} runs"
+    some = "" if chance.moved == completed else f" (that can change {chance.moved:,} of {completed:,})"
+    text = (
+        f"{of.makes[0].upper()}{of.makes[1:]} would make {chance.forks:.1f} fatal forks: so many appear on "
+        f"average when outcomes are shuffled among {of.among}{some}"
     )
-    text = f"With outcomes shuffled {shuffled}{few}, {chance.forks:.1f} fatal forks appear by chance alone"
     if not found:
         return f"{text}."
-    return f"{text}; {chance.as_many} of {chance.shuffles} shuffles made {found:,} or more."
+    as_many = f"{chance.as_many} of {chance.shuffles}" if chance.as_many else f"none of {chance.shuffles}"
+    return f"{text}; {as_many} shuffles made {found:,} or more."
 
 
-def _shuffled(chance: Chance) -> str:
-    if not chance.within_tickets:
-        return "among all runs"
-    return "within tickets and versions" if chance.within_versions else "within tickets"
+class _Shuffle(NamedTuple):
+    """What is left when outcomes are shuffled so, and among which runs they are."""
+
+    makes: str
+    among: str
+    alike: str
 
 
-def _alike(chance: Chance) -> str:
-    if not chance.within_tickets:
-        return "of the map"
-    return "of one ticket and version" if chance.within_versions else "of one ticket"
+_SHUFFLED = {
+    (False, False): _Shuffle("chance alone", "all runs", "at all"),
+    (True, False): _Shuffle("chance and the mix of tickets", "runs of the same ticket", "of one ticket"),
+    (True, True): _Shuffle(
+        "chance and the mix of tickets and versions",
+        "runs of the same ticket and version",
+        "of one ticket and version",
+    ),
+}
 
 
 def count_confirmed(found: Mapping[int, Evidence]) -> int:
     """How many fatal forks are confirmed."""
     return sum(each.worse and each.label == "confirmed" for each in found.values())
+
+
+def confirmed(behaviour: BehaviourMap, found: Mapping[int, Evidence]) -> str:
+    """How many of a map's fatal forks are confirmed; "" where there is none."""
+    forks, sure = int(behaviour.fork.sum()), count_confirmed(found)
+    if not forks:
+        return ""
+    if forks == 1:
+        return "It is confirmed." if sure else "It is not confirmed."
+    return f"{sure or 'None'} of the {forks:,} {'is' if sure < 2 else 'are'} confirmed."
+
+
+def overall(behaviour: BehaviourMap, found: Mapping[int, Evidence], chance: Chance | None) -> list[str]:
+    """What holds of all fatal forks of a map together, in sentences; none where nothing could be tested."""
+    if not behaviour.tested:
+        return []
+    forks = bool(behaviour.fork.any())
+    told = [confirmed(behaviour, found)] if forks else []
+    if chance is not None and (forks or chance.moved):
+        told.append(by_chance(behaviour, chance))
+    lacking = forks and all(ticket is None for ticket in behaviour.tickets)
+    return [*told, NO_TICKET] if lacking else told

@@ -18,6 +18,7 @@ from engine.paths import BUCKET_TEXTS, clean_name, parse_signature
 from engine.questions import Questions, questions
 from engine.runs import ALL_TIME, Cohort, Outcome, Run, View, Window, is_live
 from engine.store import MAX_RUNS, AgentSummary, RunRow, Store
+from engine.strata import Evidence, evidence
 from engine.verdicts import Verdict, judge, judge_next
 
 DEFAULT_WINDOW = Window()
@@ -48,12 +49,15 @@ class Judged(NamedTuple):
     ----------
     forks : tuple of Fork
         The map's fatal forks on the path that was judged, the step asked about included.
+    evidence : tuple of Evidence
+        What speaks for each of them.
     """
 
     run: Run
     verdict: Verdict
     asked: Verdict | None = None
     forks: tuple[Fork, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
 
 
 class Example(NamedTuple):
@@ -148,10 +152,10 @@ def judge_run(behaviour: BehaviourMap, run: Run, now_ns: int, step: str | None =
     """
     live = is_live(run.source, run.last_ns, now_ns)
     verdict = judge(behaviour, run, live)
-    if step is None:
-        return Judged(run, verdict, None, forks_along(behaviour, verdict.path, live))
-    asked = judge_next(behaviour, run, live, named_step(behaviour, step))
-    return Judged(run, verdict, asked, forks_along(behaviour, asked.path, open_last=True))
+    asked = None if step is None else judge_next(behaviour, run, live, named_step(behaviour, step))
+    forks = forks_along(behaviour, (asked or verdict).path, open_last=live or asked is not None)
+    shown = evidence(behaviour, [fork.node for fork in forks])
+    return Judged(run, verdict, asked, forks, tuple(shown[fork.node] for fork in forks))
 
 
 def load_verdict(

@@ -157,9 +157,13 @@ def label(q: float, within: Strata, worse: bool) -> Label:
     return "confirmed" if is_held else "significant"
 
 
-def evidence(behaviour: BehaviourMap) -> dict[int, Evidence]:
-    """The evidence for each fatal and each golden fork of a map, by node."""
-    nodes = np.flatnonzero(behaviour.fork | behaviour.golden).tolist()
+def evidence(behaviour: BehaviourMap, nodes: Sequence[int] | None = None) -> dict[int, Evidence]:
+    """The evidence for branches that were tested against their siblings, by node.
+
+    Without ``nodes`` it is that for every fatal and every golden fork of the map.
+    """
+    if nodes is None:
+        nodes = np.flatnonzero(behaviour.fork | behaviour.golden).tolist()
     if not nodes:
         return {}
     of = columns(behaviour.tickets, behaviour.versions)
@@ -168,7 +172,7 @@ def evidence(behaviour: BehaviourMap) -> dict[int, Evidence]:
 
 def evidence_of(behaviour: BehaviourMap, node: int) -> Evidence:
     """The evidence for one branch that was tested against its siblings."""
-    return _evidence(behaviour, columns(behaviour.tickets, behaviour.versions), node)
+    return evidence(behaviour, [node])[node]
 
 
 def _evidence(behaviour: BehaviourMap, of: Columns, node: int) -> Evidence:

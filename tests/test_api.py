@@ -22,7 +22,7 @@ from dashboard.api.operations import MAX_BODY_BYTES, Operation
 from dashboard.app import create_app
 from dashboard.auth.roles import needed
 from dashboard.documents.calibrations import scores
-from dashboard.documents.forks import findings
+from dashboard.documents.forks import findings, findings_and_chance
 from dashboard.documents.maps import behaviour
 from dashboard.documents.verdicts import verdict
 from dashboard.service import Service
@@ -221,8 +221,11 @@ def test_forks_and_calibration_are_those_of_the_cohort_that_is_asked_for(
     behaviour = queries.load_map(store, cohort, NOW_NS)
     path = f"/api/v1/forks?agent={AGENT}{query}"
     assert document(ask(server, path)) | {"chance": None} == msgspec.to_builtins(findings(behaviour))
-    counted = until(lambda: document(ask(server, path)), lambda forks: forks["chance"] is not None)
-    assert counted == msgspec.to_builtins(findings_and_chance(behaviour))
+    deadline = time.monotonic() + 30
+    while (forks := document(ask(server, path)))["chance"] is None:  # It is counted once the map is there.
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert forks == msgspec.to_builtins(findings_and_chance(behaviour))
     calibration = document(ask(server, f"/api/v1/calibration?agent={AGENT}{query}"))
     assert calibration == msgspec.to_builtins(scores(queries.load_calibration(store, cohort, NOW_NS)))
 

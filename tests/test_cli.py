@@ -100,6 +100,12 @@ TOTALS = {
 }
 ALL_WON = {"support": 4, "successes": 4, "low": 0.5101, "high": 1.0}
 ALL_LOST = {"support": 4, "successes": 0, "low": 0.0, "high": 0.4899}
+NO_TICKET_SHARED = {
+    "held": "cannot tell",
+    "p": 1.0,
+    **dict.fromkeys(("difference", "low", "high")),
+    **dict.fromkeys(("strata", "runs", "support", "shared"), 0),
+}
 HALF_WON = {"support": 8, "successes": 4, "low": 0.2152, "high": 0.7848}
 
 
@@ -207,10 +213,10 @@ def test_forks(ask: Any) -> None:
         "confirmed": 0,
         "chance": {
             "shuffles": 200,
-            "forks": 0.025,
-            "as_many": 5,
-            "moved": 9,
-            "within_tickets": False,
+            "forks": 1.0,
+            "as_many": 200,
+            "moved": 0,
+            "within_tickets": True,
             "within_versions": False,
         },
         "forks": [
@@ -224,7 +230,7 @@ def test_forks(ask: Any) -> None:
                 "p": 0.0286,
                 "q": 0.0286,
                 "label": "significant",
-                "within": {"tickets": None, "versions": None, "both": None},
+                "within": {"tickets": NO_TICKET_SHARED, "versions": None, "both": None},
                 "runs_lost": 4.0,
                 "examples": {"failure": "r8", "success": "r4"},
             }
@@ -248,12 +254,22 @@ def test_forks(ask: Any) -> None:
                 "p": 0.0286,
                 "q": 0.0286,
                 "label": "significant",
-                "within": {"tickets": None, "versions": None, "both": None},
+                "within": {"tickets": NO_TICKET_SHARED, "versions": None, "both": None},
                 "runs_gained": 4.0,
                 "examples": {"failure": "r8", "success": "r4"},
             }
         ],
     }
+
+
+def test_forks_say_in_words_how_far_they_are_shown(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["forks", "desk", "--store", store, "--now", NOW]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "It is not confirmed." in said
+    assert "there is nothing to shuffle" in said
+    assert (
+        "significant: cannot tell within tickets. Cannot tell within tickets: no ticket has runs both" in said
+    )
 
 
 def test_run_that_ended_is_judged_without_itself(ask: Any) -> None:

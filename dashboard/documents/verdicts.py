@@ -70,5 +70,5 @@ def verdict(judged: Judged) -> Verdict:
         path=texts(found.path),
         depths=[drawn(Odds, each, token=str(each.token)) for each in found.depths],
         next_steps=[drawn(NextStep, each) for each in found.next_steps],
-        forks=[fork(each) for each in judged.forks],
+        forks=[fork(*each) for each in zip(judged.forks, judged.evidence, strict=True)],
     )
