@@ -10,7 +10,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import counted, rates, tokens, words
+from dashboard.components import counted, grounds, rates, tokens, words
 from dashboard.components.rates import Rate
 from dashboard.urls import Look
 from engine.forks import Fork
@@ -21,6 +21,7 @@ from engine.queries import Example
 from engine.runs import Outcome, Run, is_live
 from engine.siblings import ALPHA, FORK_GAP_POINTS, MIN_SUPPORT
 from engine.statistics import wilson_one
+from engine.strata import Evidence
 
 OPTIONS = 10
 """Next steps shown at once."""
@@ -33,7 +34,12 @@ GOLDEN = "golden fork"
 
 
 def evidence(
-    behaviour: BehaviourMap, node: int, fork: Fork | None, examples: Sequence[Example], look: Look
+    behaviour: BehaviourMap,
+    node: int,
+    fork: Fork | None,
+    shown: Evidence | None,
+    examples: Sequence[Example],
+    look: Look,
 ) -> list[Any]:
     """The panel of a node.
 
@@ -41,6 +47,8 @@ def evidence(
     ----------
     fork : Fork or None
         Its fatal or golden fork, if it is one.
+    shown : Evidence or None
+        What speaks for that fork.
     examples : sequence of Example
         Runs through the node to link to; for a fork they come from the fork itself.
     """
@@ -57,6 +65,7 @@ def evidence(
         _counts(behaviour, node, look),
         _against(behaviour, node, look),
         html.P(comparison_in_words(behaviour, node, fork)),
+        *([grounds.told(shown)] if shown else []),
         _example_runs(fork, examples, look),
         *live_runs(behaviour, node, look),
         _options(behaviour, node, look),

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 from dash import html
 from dash.development.base_component import Component
 
-from dashboard.components import tokens, words
+from dashboard.components import grounds, tokens, words
 from dashboard.components.access import aria, data
 from dashboard.components.evidence import weight
 from engine.forks import Fork, Hotspot, explain, explain_hotspot, summary
 from engine.maps import BehaviourMap
 from engine.paths import Token
 from engine.siblings import HOTSPOT_BITS
+from engine.strata import Evidence
 
 SHOWN = 12
 """Findings shown at once."""
@@ -22,15 +23,19 @@ LISTED = 100
 """Findings listed at most; the tree's filter finds all of them."""
 
 
-def fork_list(behaviour: BehaviourMap, forks: Sequence[Fork], key: str) -> Component:
+Shown: TypeAlias = Mapping[int, Evidence]
+"""What speaks for each fork, by node."""
+
+
+def fork_list(behaviour: BehaviourMap, forks: Sequence[Fork], shown: Shown, key: str) -> Component:
     """Fatal forks by the runs they cost, the selected one marked; without any, why there are none."""
-    lines = [_fork(fork, fork.key == key) for fork in forks[:LISTED]]
+    lines = [_fork(fork, shown[fork.node], fork.key == key) for fork in forks[:LISTED]]
     return _card("Fatal forks", lines, len(forks), summary(behaviour))
 
 
-def golden_list(forks: Sequence[Fork], key: str) -> list[Component]:
+def golden_list(forks: Sequence[Fork], shown: Shown, key: str) -> list[Component]:
     """Golden forks by the runs they gained, the selected one marked; nothing without any."""
-    lines = [_fork(fork, fork.key == key) for fork in forks[:LISTED]]
+    lines = [_fork(fork, shown[fork.node], fork.key == key) for fork in forks[:LISTED]]
     return [_card("Golden forks", lines, len(forks), "")] if forks else []
 
 
@@ -57,7 +62,7 @@ def _list(lines: list[Component], found: int) -> list[Component]:
     return [first, html.Details([html.Summary(f"{found - SHOWN:,} more"), rest, *last])]
 
 
-def _fork(fork: Fork, chosen: bool) -> Component:
+def _fork(fork: Fork, shown: Evidence, chosen: bool) -> Component:
     rates = (
         f"{words.percent(fork.rate)} of {fork.support:,} succeed, {words.percent(fork.sibling_rate)} of "
         f"{fork.sibling_support:,} going another way"
@@ -72,6 +77,7 @@ def _fork(fork: Fork, chosen: bool) -> Component:
             html.Span(_where(fork.path)),
             html.Span(rates, className="dim"),
             html.Span([chance, lost], className="dim"),
+            grounds.line(shown),
         ],
         type="button",
         className=f"finding {'golden' if is_golden else 'fork'}",

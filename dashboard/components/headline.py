@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dash.development.base_component import Component
@@ -12,27 +12,42 @@ from dashboard.components import html, tokens, words
 from dashboard.components.evidence import run_link
 from dashboard.urls import Look
 from engine.forks import Fork, Hotspot, summary
+from engine.grounds import grounds
 from engine.maps import BehaviourMap
+from engine.strata import Evidence, Label
 
 
 def headline(
-    behaviour: BehaviourMap, forks: Sequence[Fork], hotspots: Sequence[Hotspot], look: Look
+    behaviour: BehaviourMap,
+    forks: Sequence[Fork],
+    shown: Mapping[int, Evidence],
+    hotspots: Sequence[Hotspot],
+    look: Look,
 ) -> Component:
     """One paragraph for a person who has never seen the tool."""
-    parts = _wrong(behaviour, forks, look) if forks else _calm(behaviour, hotspots)
+    parts = _wrong(behaviour, forks, shown, look) if forks else _calm(behaviour, hotspots)
     parts.append(f" {words.mix(behaviour.totals)}")
     return html.P(parts, className="headline")
 
 
-def _wrong(behaviour: BehaviourMap, forks: Sequence[Fork], look: Look) -> list[Any]:
-    worst = forks[0]
+_BEGINNINGS: dict[Label, str] = {
+    "confirmed": "Runs go wrong at ",
+    "significant": "Runs end worse at ",
+    "may be chance": "Runs may go wrong at ",
+}
+
+
+def _wrong(
+    behaviour: BehaviourMap, forks: Sequence[Fork], shown: Mapping[int, Evidence], look: Look
+) -> list[Any]:
+    worst, label = forks[0], shown[forks[0].node].label
     more = (
         f" {words.count(len(forks) - 1, 'more fatal fork')} {'is' if len(forks) == 2 else 'are'} listed."
         if forks[1:]
         else ""
     )
     return [
-        "Runs may go wrong at " if worst.q >= words.LIKELY_CHANCE else "Runs go wrong at ",
+        _BEGINNINGS[label],
         tokens.step(worst.path[-1]),
         *_after(worst),
         ": ",
@@ -40,7 +55,9 @@ def _wrong(behaviour: BehaviourMap, forks: Sequence[Fork], look: Look) -> list[A
         f", against {words.percent(worst.sibling_rate)} of {worst.sibling_support:,} that go another way. ",
         "That cost about ",
         html.B(words.count(round(worst.runs_lost), "run")),
-        f"; {words.certainty(worst.q, behaviour.tested)}.",
+        f"; {words.certainty(worst.q, behaviour.tested)}. ",
+        html.B("Confirmed" if label == "confirmed" else "Not confirmed"),
+        f": {grounds(shown[worst.node])}.",
         *_examples(worst, look),
         more,
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -9,19 +10,32 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_u
 from dash.development.base_component import Component
 
 from dashboard import ids, urls
-from dashboard.components import choices, evidence, findings, headline, states, stats, wherever, words
+from dashboard.components import (
+    choices,
+    evidence,
+    findings,
+    grounds,
+    headline,
+    narrowing,
+    states,
+    stats,
+    wherever,
+    words,
+)
 from dashboard.components.elsewhere import elsewhere
 from dashboard.components.markup import lean
 from dashboard.components.treegrid import Icicle, TreeGrid
 from dashboard.service import Page, Service
 from dashboard.urls import Look
-from engine import queries
+from engine import queries, strata
 from engine.builder import TTL_S, Absent, Answer, Building, Failed, Ready
+from engine.chance import Chance
 from engine.forks import Fork, Hotspot, fork_at, forks, golden_forks, hotspots
 from engine.maps import BehaviourMap
 from engine.occurrences import Occurrences
 from engine.queries import Example
 from engine.runs import Outcome
+from engine.strata import Evidence
 
 EXAMPLES = 3
 """Runs of each kind listed for a node."""
@@ -32,6 +46,9 @@ SUCCESSOR_S, NEWER_S = 1.0, 30.0
 def layout(service: Service, look: Look) -> Page:
     """The map as far as it is built."""
     title = f"{look.agent} · map"
+    if look.typed:
+        refused = narrowing.refused(look, urls.MAP, look.agent)
+        return Page(title, refused, stamp=f"refused {look.typed}", agent=look.agent)
     answer = service.maps.get(look.cohort(service.tenant))
     if isinstance(answer, Failed):
         return Page(title, states.absent(look.agent, answer), stamp="failed")
@@ -41,11 +58,16 @@ def layout(service: Service, look: Look) -> Page:
         return Page(title, waiting, waiting=True, stamp=stamp, agent=look.agent)
     as_of = words.as_of(answer.value.now_ns, service.now_ns(), answer.stale)
     steps = service.maps.occurrences(answer.value.cohort)
-    body = _body(service, answer, steps, look, as_of)
+    chance = service.maps.chance(answer.value.cohort)
+    body = _body(service, answer, steps, chance, look, as_of)
     again_s = SUCCESSOR_S if answer.stale else NEWER_S
-    stamp = f"{answer.built_ns} {as_of} {steps.built_ns if isinstance(steps, Ready) else ''}"
-    comparing = isinstance(steps, Building | Absent)
+    stamp = f"{answer.built_ns} {as_of} {_built(steps)} {_built(chance)}"
+    comparing = any(isinstance(each, Building | Absent) for each in (steps, chance))
     return Page(title, body, comparing, stamp, look.agent, again_s)
+
+
+def _built(answer: Answer[Any]) -> int | str:
+    return answer.built_ns if isinstance(answer, Ready) else ""
 
 
 def skeleton() -> Component:
@@ -60,27 +82,37 @@ def skeleton() -> Component:
 
 
 def _body(
-    service: Service, answer: Ready[BehaviourMap], steps: Answer[Occurrences], look: Look, as_of: str
+    service: Service,
+    answer: Ready[BehaviourMap],
+    steps: Answer[Occurrences],
+    chance: Answer[Chance],
+    look: Look,
+    as_of: str,
 ) -> Component:
     behaviour = answer.value
     head = _head(look, behaviour, as_of)
     if not behaviour.totals.completed:
-        return html.Div([head, *_notices([look.complaint]), _no_runs(service, look, behaviour)])
+        field = narrowing.of_map(behaviour, look, urls.MAP)
+        return html.Div([head, field, *_notices([look.complaint]), _no_runs(service, look, behaviour)])
     found, golden, spots = service.maps.made(behaviour.cohort, answer, _findings)
+    shown = service.maps.made(behaviour.cohort, answer, strata.evidence)
     node, lost = chosen(behaviour, look, found)
     source, key = urls.map_data_url(behaviour.cohort, answer.built_ns), behaviour.key_text(node)
     side = [
-        findings.fork_list(behaviour, found, key),
-        *findings.golden_list(golden, key),
-        html.Section(panel(behaviour, node, look), id=ids.NODE_PANEL, className="card panel"),
+        findings.fork_list(behaviour, found, shown, key),
+        *findings.golden_list(golden, shown, key),
+        html.Section(panel(behaviour, node, shown, look), id=ids.NODE_PANEL, className="card panel"),
         findings.hotspot_list(spots, key),
     ]
     main = html.Div([_overview(source, key), _tree(source, key, look)], className="map-main")
     return html.Div(
         [
             head,
+            narrowing.of_map(behaviour, look, urls.MAP),
+            *narrowing.said(behaviour, look, urls.MAP),
             *_notices([look.complaint, lost, *stats.caveats(behaviour)]),
-            headline.headline(behaviour, found, spots, look),
+            headline.headline(behaviour, found, shown, spots, look),
+            *grounds.summed_up(behaviour, shown, chance),
             stats.strip(stats.of_map(behaviour, len(found), len(spots))),
             *_aside(stats.asides(behaviour)),
             html.Div([main, html.Div(side, className="map-side")], className="map"),
@@ -129,11 +161,18 @@ def _rules(look: Look, behaviour: BehaviourMap) -> list[Component]:
 
 
 def _no_runs(service: Service, look: Look, behaviour: BehaviourMap) -> Component:
+    if look.where:
+        none = narrowing.none(behaviour, look, urls.MAP, completed=True)
+        return html.Section([none, *_going(look, behaviour)], className="card state")
     text = f"No run of {words.quoted(look.agent)} completed in this window ({words.window(look.window)})."
-    going = evidence.live_runs(behaviour, 0, look) if behaviour.totals.unknown else []
     now_ns = service.now_ns()
     held = queries.in_windows(service.store, service.tenant, look.agent, choices.PRESETS, now_ns)
-    return html.Section([html.P(text), *going, *elsewhere(held, look, now_ns)], className="card state")
+    rest = [*_going(look, behaviour), *elsewhere(held, look, now_ns)]
+    return html.Section([html.P(text), *rest], className="card state")
+
+
+def _going(look: Look, behaviour: BehaviourMap) -> list[Component]:
+    return evidence.live_runs(behaviour, 0, look) if behaviour.totals.unknown else []
 
 
 def _overview(source: str, key: str) -> Component:
@@ -172,11 +211,11 @@ def chosen(behaviour: BehaviourMap, look: Look, found: tuple[Fork, ...]) -> tupl
     return node, ""
 
 
-def panel(behaviour: BehaviourMap, node: int, look: Look) -> list[Any]:
-    """The evidence for a node."""
+def panel(behaviour: BehaviourMap, node: int, shown: Mapping[int, Evidence], look: Look) -> list[Any]:
+    """All that is known of a node, and what speaks for it if it is a fork."""
     fork = fork_at(behaviour, node) if behaviour.fork[node] or behaviour.golden[node] else None
     through = [] if fork else _through(behaviour, node)
-    return evidence.evidence(behaviour, node, fork, through, look)
+    return evidence.evidence(behaviour, node, fork, shown.get(node), through, look)
 
 
 def _through(behaviour: BehaviourMap, node: int) -> list[Example]:
@@ -194,7 +233,8 @@ def show_node(service: Service, key: str | None, search: str | None) -> Any:
     node = answer.value.find(key)
     if node is None:
         return states.notice("The map was built anew and this step is no longer in it: load the page again.")
-    return lean(panel(answer.value, node, look))
+    shown = service.maps.made(answer.value.cohort, answer, strata.evidence)
+    return lean(panel(answer.value, node, shown, look))
 
 
 def register(app: Dash, service: Service) -> None:
