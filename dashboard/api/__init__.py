@@ -22,6 +22,7 @@ from dashboard.api import (
     problems,
     rules,
     runs,
+    steps,
     tickets,
 )
 from dashboard.service import Service
@@ -35,6 +36,7 @@ DESCRIBED = (
     outcomes,
     rules,
     maps,
+    steps,
     changes,
     markers,
     fuses,

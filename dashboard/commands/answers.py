@@ -28,6 +28,7 @@ from dashboard.commands import (
     serving,
     tables,
     telling,
+    wherever,
 )
 from dashboard.commands.settings import Settings, from_environment
 from dashboard.commands.terminal import console, json_text, plain, shown
@@ -39,6 +40,7 @@ from dashboard.documents.changes import compared
 from dashboard.documents.decisions import comparison
 from dashboard.documents.imports import outcome
 from dashboard.documents.rules import listed, trial
+from dashboard.documents.steps import steps as stepwise
 from dashboard.documents.verdicts import verdict
 from engine import erasing, queries
 from engine.decisions.diff import Diagnosis
@@ -182,6 +184,11 @@ def backtest(asked: Namespace) -> int:
 def compare(asked: Namespace) -> int:
     """Say what changed between two sides of an agent's runs."""
     return _print(asked, compared, changing.report, _of_cohort(asked, partial(changing.load, asked=asked)))
+
+
+def steps(asked: Namespace) -> int:
+    """Tell which steps hurt or help wherever they stand."""
+    return _print(asked, stepwise, wherever.report, _of_cohort(asked, queries.load_occurrences))
 
 
 def run(asked: Namespace) -> int:

@@ -156,6 +156,10 @@ def _questions(command: Callable[..., Parser]) -> None:
         about.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
         about.set_defaults(answer=partial(answers.about_map, document=document, table=table))
 
+    steps = command("steps", "the steps that hurt or help wherever they stand", *of_one)
+    steps.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
+    steps.set_defaults(answer=answers.steps)
+
     run = command("run", "the verdict for one run", store, window, machine)
     run.add_argument("run", metavar="ID", help="a run id, or a trace id or ticket that names one run")
     then = "judge the run as if this came next, for example tool:search_orders"
@@ -173,9 +177,8 @@ def _questions(command: Callable[..., Parser]) -> None:
     calibrate = command("calibrate", "what an agent's predictions have been worth", *of_one)
     calibrate.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
     calibrate.set_defaults(answer=answers.calibrate)
-    _changing(
-        command("compare", "what changed at a moment, or between versions", store, window, _where(), machine)
-    )
+    sides = "what changed at a moment, or between versions"
+    _changing(command("compare", sides, store, window, _where(), machine))
     _backtesting(
         command("backtest", "what a fuse would have done to an agent's runs", store, window, machine)
     )
@@ -185,13 +188,9 @@ def _changing(compare: Parser) -> None:
     """What parts the runs before from those after."""
     compare.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
     sides = compare.add_mutually_exclusive_group(required=True)
-    sides.add_argument(
-        "--at", type=_moment, metavar="RFC3339", help="runs begun before then against those since"
-    )
+    sides.add_argument("--at", type=_moment, metavar="RFC3339", help="runs begun before and since")
     sides.add_argument("--marker", metavar="NAME", help="likewise, when that was deployed: its latest marker")
-    sides.add_argument(
-        "--versions", nargs=2, metavar=("OLD", "NEW"), help="runs of one version against another's"
-    )
+    sides.add_argument("--versions", nargs=2, metavar=("OLD", "NEW"), help="runs of one and of another")
     models = "all: keep model calls, which part the tree where a new model has a new name (default: tools)"
     compare.add_argument("--steps", choices=("all", "tools"), default="tools", help=models)
     compare.set_defaults(answer=answers.compare)

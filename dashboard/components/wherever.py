@@ -59,13 +59,8 @@ def _family(
     behaviour: BehaviourMap, look: Look, found: Family, hurt: str, help_: str, noun: str
 ) -> list[Component]:
     """What was found among steps, or among failed calls: tables, and a sentence for what was not."""
-    sides = [
-        (hurt, found.harmful, found.harmful_found, "−"),
-        (help_, found.golden, found.golden_found, "+"),
-    ]
-    tables = [
-        _table(behaviour, look, heading, listed, many, sign) for heading, listed, many, sign in sides if many
-    ]
+    sides = ((hurt, found.harmful, found.harmful_found), (help_, found.golden, found.golden_found))
+    tables = [_table(behaviour, look, *side) for side in sides if side[1]]
     return [*tables, *([html.P(none, className="dim")] if (none := nothing(found, noun)) else [])]
 
 
@@ -92,67 +87,54 @@ def nothing(found: Family, noun: str) -> str:
 
 
 def _table(
-    behaviour: BehaviourMap, look: Look, heading: str, found: Sequence[Occurrence], many: int, sign: str
+    behaviour: BehaviourMap, look: Look, heading: str, found: Sequence[Occurrence], many: int
 ) -> Component:
-    lines = [_line(behaviour, look, each, sign) for each in found]
-    last = f"The {len(found):,} with most runs {'lost' if sign == '−' else 'gained'} are listed."
-    rest = [
-        html.Details(
-            [
-                html.Summary(f"{many - SHOWN:,} more"),
-                _body(heading, lines[SHOWN:], continued=True),
-                *([html.P(last, className="dim")] if many > len(found) else []),
-            ]
-        )
-    ]
+    """The weightiest of a kind, the rest of those listed folded away."""
+    side = "lost" if found[0].runs_lost > 0 else "gained"
+    lines = [_line(behaviour, look, each, side) for each in found]
     title = html.H3([heading, html.Span(f"{many:,}", className="count")])
-    return html.Div([title, _body(heading, lines[:SHOWN]), *(rest if many > SHOWN else [])])
+    shown = [title, _body(heading, side, lines[:SHOWN])]
+    if many <= SHOWN:
+        return html.Div(shown)
+    only = f"Only the {len(found):,} with most runs {side} are listed."
+    last = [html.P(only, className="dim")] if many > len(found) else []
+    rest = _body(f"{heading}, continued", side, lines[SHOWN:])
+    return html.Div([*shown, html.Details([html.Summary(f"{many - SHOWN:,} more"), rest, *last])])
 
 
-HEADS = (
-    ("Step", ""),
-    ("With it", "number"),
-    ("Without", "number"),
-    ("Runs", "number"),
-    ("How far it is shown", ""),
-)
-
-
-def _body(heading: str, lines: Sequence[Component], continued: bool = False) -> Component:
-    caption = f"{heading}{', continued' if continued else ''}"
+def _body(heading: str, side: str, lines: Sequence[Component]) -> Component:
+    numbers = ("With it", "Without", f"Runs {side}")
+    heads = [("Step", ""), *((text, "number") for text in numbers), ("How far it is shown", "")]
     return html.Table(
         [
-            html.Caption(caption, className="unseen"),
-            html.Thead(html.Tr([html.Th(text, scope="col", className=name) for text, name in HEADS])),
+            html.Caption(heading, className="unseen"),
+            html.Thead(html.Tr([html.Th(text, scope="col", className=name) for text, name in heads])),
             html.Tbody(list(lines)),
         ],
         className="rates",
     )
 
 
-def _line(behaviour: BehaviourMap, look: Look, found: Occurrence, sign: str) -> Component:
-    runs = words.count(round(abs(found.runs_lost)), "run")
-    name, why = found.evidence.label, grounds(found.evidence)
+def _line(behaviour: BehaviourMap, look: Look, found: Occurrence, side: str) -> Component:
+    bounds = html.Span(words.interval(found.low, found.high), className="bounds")
+    without = _rate(found.other_successes, found.other_support)
+    runs = html.Span(f"{'−' if side == 'lost' else '+'}{abs(found.runs_lost):.0f}", className=side)
     return html.Tr(
         [
             html.Th(html.Div(_step(behaviour, found), className="label"), scope="row"),
-            html.Td(
-                [_with(found, look), html.Span(words.interval(found.low, found.high), className="bounds")],
-                className="number",
-            ),
-            html.Td(_rate(found.other_successes, found.other_support), className="number"),
-            html.Td(
-                html.Span(f"{sign}{runs}", className="lost" if sign == "−" else "gained"), className="number"
-            ),
-            html.Td(
-                [
-                    html.Span(name, className=f"badge label-{name.partition(' ')[0]}"),
-                    html.Span(f" {why}", className="dim"),
-                ]
-            ),
+            html.Td([_with(found, look), bounds], className="number"),
+            html.Td(without, className="number"),
+            html.Td(runs, className="number"),
+            html.Td(_shown(found)),
         ],
         title=explain(found),
     )
+
+
+def _shown(found: Occurrence) -> list[Any]:
+    label = found.evidence.label
+    look = "badge maybe" if label == "may be chance" else "badge"
+    return [html.Span(label, className=look), html.Span(f" {grounds(found.evidence)}", className="dim")]
 
 
 def _step(behaviour: BehaviourMap, found: Occurrence) -> list[Component]:
