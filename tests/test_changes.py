@@ -183,7 +183,7 @@ def test_changes_are_told_in_sentences_those_that_hold_first() -> None:
         "(Fisher p = 0.037)."
     )
     assert summary(found, told) == (
-        "4 shares and 1 success rates were tested; 3 changed (q < 0.05), and 0 more may be chance."
+        "4 shares of runs and 1 success rate were tested; 3 changed (q < 0.05), and 0 more may be chance."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.changes import AFTER, BEFORE, Changes, Moment, Split
-from engine.changes.ranking import Change, Kind, pair
+from engine.changes.ranking import Change, Kind, Parting, pair
 from engine.forks import compared
 from engine.siblings import ALPHA, MIN_SUPPORT
 from engine.statistics import proportion
@@ -66,9 +66,23 @@ def headline(found: Changes) -> str:
     return f"{told}: {moved}, {sure} (Fisher p {compared(found.p)})."
 
 
+def parting(found: Parting) -> str:
+    """What changed at a fork, in points of the base rate.
+
+    >>> parting(Parting(1, "", (), (40, 38), (20, 33), 0.35, 0.006, 0.344))
+    '+35.0 points: +0.6 because runs go other ways from here, +34.4 because the same ways end otherwise'
+    """
+    whole, shifted, changed = (f"{100 * part:+.1f}" for part in (found.whole, found.shifted, found.changed))
+    return (
+        f"{whole} points: {shifted} because runs go other ways from here, {changed} because the same ways "
+        "end otherwise"
+    )
+
+
 def summary(found: Changes, changes: tuple[Change, ...]) -> str:
     """How much was tested and how much of it changed, in a sentence."""
-    tested = f"{found.shifts_tested} shares and {found.successes_tested} success rates were tested"
+    shares, rates = counted(found.shifts_tested, "share"), counted(found.successes_tested, "success rate")
+    tested = f"{shares} of runs and {rates} were tested"
     if not found.shifts_tested + found.successes_tested:
         return f"No way could be tested: it takes {MIN_SUPPORT} completed runs of each side at one fork."
     held = sum(each.holds for each in changes)
