@@ -30,7 +30,7 @@ def test_versions_are_compared_in_sentences(path: Path, capsys: pytest.CaptureFi
     said = " ".join(capsys.readouterr().out.split())
     assert said.startswith(
         "desk · last 30 days 12 of 40 (30.0%) runs succeeded with v2, 31 of 40 (77.5%) with v1: "
-        "-47.5 points, more than chance (Fisher p = 3.9e-05). Holds within tickets: -47.5 points"
+        "-47.5 points, more than chance (Fisher p = 4e-05). Holds within tickets: -47.5 points"
     )
     assert (
         "- Gone: after tool:a, runs no longer take tool:c: 0 of 40 (0.0%) with v2, 30 of 40 (75.0%) with v1"
