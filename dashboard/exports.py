@@ -14,6 +14,7 @@ from flask import Flask, Response, request
 
 from dashboard import urls
 from dashboard.components import words
+from dashboard.components.narrowing import complaint
 from dashboard.pages.runs import table_of
 from dashboard.service import Service
 from dashboard.urls import Look
@@ -22,6 +23,7 @@ from engine.errors import UnknownAgentError
 from engine.growing import Ints
 from engine.judging import KINDS
 from engine.listing import Table, narrow, ordered
+from engine.narrowing import pointed
 from engine.runs import Outcome, Source
 
 COLUMNS: Final = (
@@ -49,6 +51,9 @@ def register(server: Flask, service: Service) -> None:
 
 def _answer(service: Service, kind: str, mimetype: str) -> Response:
     look = urls.parse(request.query_string.decode())
+    if wrong := complaint(look.typed):
+        place = pointed(look.typed.strip(), wrong.column) if wrong.column else ()
+        return Response("\n".join((f"where: {wrong}.", *place)), 400, mimetype="text/plain")
     found = table_of(service, look)
     if isinstance(found, Failed):
         unknown = isinstance(found.error, UnknownAgentError)
@@ -102,6 +107,7 @@ def json_lines(table: Table, rows: Ints, look: Look) -> Iterator[bytes]:
         "agent": cohort.agent,
         "window": words.window(look.window),
         "steps": cohort.view,
+        "where": cohort.where or None,
         "as_of": moment(table.behaviour.now_ns),
         "filters": {key: value for key, value in look.filters._asdict().items() if value},
         "sort": look.sort,

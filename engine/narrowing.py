@@ -7,6 +7,7 @@ they are kept (:mod:`engine.store`), for it may ask for more than a path holds: 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import compress
 from typing import Final, NamedTuple
@@ -23,6 +24,7 @@ SHOWN: Final = 60
 _BEFORE: Final = 40
 _BLANK: Final = re.compile(r"[\x00-\x1f\x7f]")
 _BARE: Final = re.compile(r'(?:[^\s>.!^$()"*]|\.(?!\.))+')
+_WORD: Final = re.compile(r"(?!(?:and|or|error|x\d+)$)[A-Za-z_][\w-]*", re.ASCII)
 _SIGNS: Final = re.compile(r'[\\*"]')
 
 
@@ -100,6 +102,42 @@ def step_text(signature: str) -> str:
         return f"{kind}:{name}"
     escaped = _SIGNS.sub(r"\\\g<0>", name)
     return f'{kind}:"{escaped}"'
+
+
+def examples(signatures: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Expressions to begin with, and what each means, of the steps of an agent.
+
+    Parameters
+    ----------
+    signatures : iterable of str
+        Its steps, those most taken first; tools are taken for examples where there are any.
+
+    Examples
+    --------
+    >>> for text, meaning in examples(["llm:m", "tool:search_orders", "tool:issue_refund"]):
+    ...     print(f"{text:34} {meaning}")
+    error(*)                           a call failed
+    search_orders x3                   search_orders three times in a row, or more
+    search_orders .. !issue_refund     search_orders, and no issue_refund after it
+    issue_refund $                     issue_refund came last
+    """
+    known = [*signatures]
+    taken = [each for each in known if each.startswith("tool:")] or known
+    found = [("error(*)", "a call failed")]
+    if taken:
+        first, name = _named(taken[0])
+        last, its = _named(taken[min(1, len(taken) - 1)])
+        found.append((f"{first} x3", f"{name} three times in a row, or more"))
+        if first != last:
+            found.append((f"{first} .. !{last}", f"{name}, and no {its} after it"))
+        found.append((f"{last} $", f"{its} came last"))
+    return tuple(found)
+
+
+def _named(signature: str) -> tuple[str, str]:
+    """The shortest text that plainly means a step, and its name."""
+    name = signature.partition(":")[2]
+    return (name if _WORD.fullmatch(name) else step_text(signature)), name
 
 
 def selected(paths: Paths, keep: NDArray[np.bool_]) -> Paths:

@@ -57,6 +57,7 @@ def _dates(look: Look, page: str, custom: bool) -> Component:
     known = urls.window_query(look.window) if custom else {}
     hidden = {"agent": look.agent, "run": look.run, "view": "tools" if look.view == "tools" else ""}
     hidden |= urls.fuse_query(look) if page == urls.BACKTEST else {}
+    hidden |= {"where": look.where} if page in urls.NARROWED else {}
     hidden |= {key: str(value or "") for key, value in look.filters._asdict().items()}
     fields: list[Component] = [
         dcc.Input(type="hidden", name=name, value=value) for name, value in hidden.items() if value

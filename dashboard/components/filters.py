@@ -47,7 +47,7 @@ def form(table: Table, look: Look) -> Component:
         "view": "tools" if look.view == "tools" else "",
         "sort": look.sort if look.sort != NEWEST else "",
     }
-    hidden |= {"node": asked.node, "at": asked.at, "token": asked.token}
+    hidden |= {"node": asked.node, "at": asked.at, "token": asked.token, "where": look.where}
     steps = {parse_signature(signature)[1] for signature in table.paths.signatures}
     every = html.A("All runs", href=urls.runs_url(look, sort=look.sort), className="small")
     return html.Form(

@@ -8,7 +8,7 @@ from dash import Dash, html
 from dash.development.base_component import Component
 
 from dashboard import figures, urls
-from dashboard.components import charts, choices, counted, states, words
+from dashboard.components import charts, choices, counted, narrowing, states, words
 from dashboard.components.access import aria
 from dashboard.components.elsewhere import elsewhere
 from dashboard.service import Page, Service
@@ -22,6 +22,7 @@ from engine.calibration import (
     DepthSkill,
     Reliability,
     agreement,
+    backoff_sentence,
     is_off,
     onset,
     sentence,
@@ -32,6 +33,9 @@ from engine.listing import Filters
 def layout(service: Service, look: Look) -> Page:
     """The scores as far as they are computed."""
     title = f"{look.agent} · calibration"
+    if look.typed:
+        refused = narrowing.refused(look, urls.CALIBRATION, f"How far to trust the map of {look.agent}")
+        return Page(title, refused, stamp=f"refused {look.typed}", agent=look.agent)
     answer = service.maps.calibration(look.cohort(service.tenant)._replace(view="all"))
     if isinstance(answer, Failed):
         return Page(title, states.absent(look.agent, answer), stamp="failed")
@@ -62,7 +66,8 @@ def _body(service: Service, answer: Ready[Calibration], look: Look) -> Component
     )
     complaint = [states.notice(look.complaint)] if look.complaint else []
     rest = _scores(calibration, look) if calibration.predicted else [_nothing(service, look)]
-    return html.Div([head, *complaint, _verdict(calibration), *rest], className="calibration-page")
+    field = narrowing.field(look, urls.CALIBRATION)
+    return html.Div([head, field, *complaint, _verdict(calibration), *rest], className="calibration-page")
 
 
 def _verdict(calibration: Calibration) -> Component:
@@ -77,7 +82,8 @@ def _verdict(calibration: Calibration) -> Component:
     else:
         text, look = "No better than assuming the average", " verdict-likely-failure"
     said = " ".join(part for part in (sentence(calibration), onset(calibration)) if part)
-    return html.Section([html.H2(text), html.P(said)], className=f"card verdict{look}")
+    more = [html.P(order)] if (order := backoff_sentence(calibration)) else []
+    return html.Section([html.H2(text), html.P(said), *more], className=f"card verdict{look}")
 
 
 def _nothing(service: Service, look: Look) -> Component:
@@ -161,7 +167,9 @@ def _depths(calibration: Calibration, look: Look) -> Component:
     whole = DepthSkill(0, *calibration[:4])
     rows = [_depth(str(each.steps), each, look) for each in calibration.depths if each.predicted]
     heads = ["After steps", "Predictions", "Brier", "Average's", "Skill", "0–100%"]
-    table = _table("Skill by how much of the run was known", heads, [*rows, _depth("all", whole, look)])
+    estimated = whole._replace(brier=calibration.backoff.brier, skill=calibration.backoff.skill)
+    rows += [_depth("all", whole, look), _depth("all, by back-off", estimated, look)]
+    table = _table("Skill by how much of the run was known", heads, rows)
     return html.Section([html.H2("How early does it know?"), table], className="card")
 
 

@@ -8,7 +8,7 @@ from dash import Dash, dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import choices, filters, run_list, states, stats, times, words
+from dashboard.components import choices, filters, narrowing, run_list, states, stats, times, words
 from dashboard.components.choices import Choice
 from dashboard.service import Page, Service
 from dashboard.urls import Look
@@ -27,6 +27,9 @@ def layout(service: Service, look: Look) -> Page:
     if not look.agent:
         return _whose(service)
     title = f"{look.agent} · runs"
+    if look.typed:
+        refused = narrowing.refused(look, urls.RUNS, f"Runs of {look.agent}")
+        return Page(title, refused, stamp=f"refused {look.typed}", agent=look.agent)
     found = table_of(service, look)
     if isinstance(found, Failed):
         return Page(title, states.absent(look.agent, found), stamp="failed")
@@ -42,14 +45,14 @@ def register(app: Dash, service: Service) -> None:
 
 
 def table_of(service: Service, look: Look) -> Table | Failed | Building | Absent:
-    """The table of the runs that are looked at; made once a build, judged as runs are: by all steps."""
+    """The table of the runs that are looked at; made once a build, judged as runs are, by all."""
     cohort, make = look.cohort(service.tenant), Listing(service.store)
     answer = service.maps.get(cohort)
     if not isinstance(answer, Ready):
         return answer
-    if cohort.view == "all":
+    whole = cohort._replace(view="all", where="")
+    if cohort == whole:
         return service.maps.made(cohort, answer, make)
-    whole = cohort._replace(view="all")
     judging = service.maps.get(whole)
     if not isinstance(judging, Ready):
         return judging
@@ -73,6 +76,8 @@ def _body(service: Service, table: Table, look: Look) -> Component:
     return html.Div(
         [
             head,
+            narrowing.of_map(behaviour, look, urls.RUNS),
+            *narrowing.said(behaviour, look, urls.RUNS),
             *[states.notice(text) for text in notices if text],
             run_list.summary(table, rows, look),
             html.Section(
@@ -123,6 +128,8 @@ def _listed(service: Service, table: Table, rows: Ints, look: Look) -> list[Comp
 
 def _none(table: Table, look: Look) -> Component:
     """That nothing passes, and how many would without each filter."""
+    if not len(table) and look.where:
+        return html.Div(narrowing.none(table.behaviour, look, urls.RUNS, completed=False), className="none")
     if not len(table):
         every = dcc.Link("Look at all time", href=urls.runs_url(look._replace(window=ALL_TIME), look.filters))
         none = f"No run of {words.quoted(look.agent)} began in this window ({words.window(look.window)})."
