@@ -12,13 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.growing import Floats, Nodes, by_depth
 from engine.maps import BehaviourMap
 from engine.walk import Standing
+
+Counts: TypeAlias = NDArray[np.integer[Any]]
 
 WEIGHTS: Final = tuple(2.0**power for power in range(13))
 """Weights to choose from, in runs: 1, 2, 4, … 4096."""
@@ -66,7 +69,7 @@ def expect(backoff: Backoff, behaviour: BehaviourMap, here: Standing) -> float:
     return (here.successes + backoff.weight * above) / (here.support + backoff.weight)
 
 
-def shrunk(levels: Sequence[Nodes], parent: Nodes, support: Nodes, won: Nodes, weight: float) -> Floats:
+def shrunk(levels: Sequence[Nodes], parent: Nodes, support: Counts, won: Counts, weight: float) -> Floats:
     """Every node's rate, drawn towards its parent's estimate.
 
     Parameters
@@ -90,13 +93,13 @@ def shrunk(levels: Sequence[Nodes], parent: Nodes, support: Nodes, won: Nodes, w
     return rate
 
 
-def best_weight(levels: Sequence[Nodes], parent: Nodes, support: Nodes, won: Nodes) -> float:
+def best_weight(levels: Sequence[Nodes], parent: Nodes, support: Counts, won: Counts) -> float:
     """The weight with the least :func:`left_out_errors`, of equally good ones the largest."""
     errors = left_out_errors(levels, parent, support, won)
     return WEIGHTS[len(WEIGHTS) - 1 - int(np.argmin(errors[::-1]))]
 
 
-def left_out_errors(levels: Sequence[Nodes], parent: Nodes, support: Nodes, won: Nodes) -> Floats:
+def left_out_errors(levels: Sequence[Nodes], parent: Nodes, support: Counts, won: Counts) -> Floats:
     """By weight, the sum of squared errors where each run is told at every token of its path by the others.
 
     A run that is left out is left out of every ancestor too, and all runs of a node that ended alike are

@@ -2,7 +2,8 @@
 
 The cohort is parted in two by a hash. What one half's runs came to predicts the other half's,
 each run after its first 1, 2, 3, … steps as if it stood there live. One tree serves both
-directions, since its nodes count their runs by half.
+directions, since its nodes count their runs by half. The back-off estimate (:mod:`engine.backoff`) is
+scored beside the map's rates, its weight chosen inside the half that predicts.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.growing import Tree, grow
+from engine.backoff import best_weight, shrunk
+from engine.growing import HALVES, Tree, grow
 from engine.history import MIN_HISTORY
 from engine.paths import BUCKET_STARTS, Paths
 from engine.runs import Outcome
-from engine.statistics import brier_score, wilson
+from engine.statistics import brier_score, concordant, wilson
 
 STEPS = (1, 2, 3, 5, 8, 13, 21, 34)
 """Raw steps after which a run is predicted."""
@@ -24,6 +26,7 @@ BINS = 10
 """Equal bins of the reliability table."""
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 class DepthSkill(NamedTuple):
@@ -51,8 +54,28 @@ class Reliability(NamedTuple):
     wilson_high: float
 
 
+class Worth(NamedTuple):
+    """Scores of another way of predicting the same; ``told_apart`` as of :class:`Calibration`."""
+
+    brier: float | None
+    skill: float | None
+    told_apart: float | None
+
+
+UNTOLD = Worth(None, None, None)
+
+
 class Calibration(NamedTuple):
-    """Scores of all predictions together, after each number of steps, and by bin."""
+    """Scores of all predictions together, after each number of steps, and by bin.
+
+    Attributes
+    ----------
+    told_apart : float or None
+        Of a run that succeeded and one that did not, both predicted from the same half after the same number
+        of steps, how often the first had the better odds; equal odds count half. None without such a pair.
+    backoff : Worth
+        What the back-off estimate would have been worth.
+    """
 
     predicted: int
     brier: float | None
@@ -60,15 +83,19 @@ class Calibration(NamedTuple):
     skill: float | None
     depths: tuple[DepthSkill, ...]
     reliability: tuple[Reliability, ...]
+    told_apart: float | None = None
+    backoff: Worth = UNTOLD
 
 
 class _Predictions(NamedTuple):
-    """Predicted rate = won / support; what was observed; the half's base rate."""
+    """Predicted rate = won / support, and by back-off; what was observed; who predicts, and its base rate."""
 
     won: Ints
     support: Ints
+    estimate: Floats
     observed: Ints
-    base: NDArray[np.float64]
+    half: Ints
+    base: Floats
 
 
 def calibrate(paths: Paths) -> Calibration:
@@ -89,6 +116,8 @@ def calibrate(paths: Paths) -> Calibration:
         *_scores(together),
         depths=tuple(DepthSkill(steps, *_scores(some)) for steps, some in zip(STEPS, made, strict=True)),
         reliability=_reliability(together),
+        told_apart=_told_apart([(each.won / each.support, each) for each in made]),
+        backoff=_worth(together, made),
     )
 
 
@@ -131,6 +160,19 @@ def onset(calibration: Calibration) -> str:
     return f"{since} they are better; before that, no better." if first else f"{since} they are better."
 
 
+def backoff_sentence(calibration: Calibration) -> str:
+    """What the estimate by which runs in flight are ordered was worth, in words; "" where nothing tells."""
+    theirs, ours = calibration.told_apart, calibration.backoff.told_apart
+    if theirs is None or ours is None:
+        return ""
+    return (
+        "Of a run that succeeded and one that did not, each after as many steps, the map's rate gave the "
+        f"first the better odds in {theirs:.0%} of pairs, the back-off estimate in {ours:.0%}; chance does "
+        "in 50%. Runs in flight are listed in the order of the estimate; verdicts and fuses go by the map's "
+        "rate."
+    )
+
+
 def is_off(bin: Reliability) -> bool:
     """Whether the interval of what happened does not hold what was predicted; not of under 10 predictions."""
     within = bin.wilson_low <= (bin.predicted_mean or 0.0) <= bin.wilson_high
@@ -163,16 +205,37 @@ def _predict(paths: Paths) -> list[_Predictions]:
     other = 1 - paths.half[runs].astype(np.int64)
     observed = (paths.outcome[runs] == Outcome.SUCCESS).astype(np.int64)
     all_support, all_won = history.support[other, 0], history.won[other, 0]
+    estimates = _estimates(tree, history)
     made = []
     for run, depth, bucket in _open_tokens(paths, runs):
         known = all_support[run] > 0
         run, depth, bucket = run[known], depth[known], bucket[known]
         node = _ancestor(tree, tree.end_node[run], depth)
         support, won = _pool(history, node, bucket, other[run])
+        weight, above = estimates.weight[other[run]], estimates.rate[other[run], tree.parent[node]]
+        estimate = (won + weight * above) / (support + weight)
         few = support < MIN_HISTORY
         support, won = np.where(few, all_support[run], support), np.where(few, all_won[run], won)
-        made.append(_Predictions(won, support, observed[run], all_won[run] / all_support[run]))
+        base = all_won[run] / all_support[run]
+        made.append(_Predictions(won, support, estimate, observed[run], other[run], base))
     return made
+
+
+class _Estimates(NamedTuple):
+    """Each half's back-off: its weight, and the estimate at every node."""
+
+    weight: Floats
+    rate: Floats
+
+
+def _estimates(tree: Tree, history: _History) -> _Estimates:
+    made = []
+    for half in range(HALVES):
+        counts = tree.levels, tree.parent, history.support[half, :-1], history.won[half, :-1]
+        weight = best_weight(*counts)
+        made.append((weight, shrunk(*counts, weight)))
+    weights, rates = zip(*made, strict=True)
+    return _Estimates(np.array(weights), np.stack(rates))
 
 
 class _OpenTokens(NamedTuple):
@@ -257,6 +320,27 @@ def _scores(made: _Predictions) -> tuple[int, float | None, float | None, float 
     brier = brier_score(made.won / made.support, made.observed)
     baseline = brier_score(made.base, made.observed)
     return made.observed.size, brier, baseline, 1 - brier / baseline if baseline else None
+
+
+def _worth(together: _Predictions, made: list[_Predictions]) -> Worth:
+    """Scores of the back-off estimate."""
+    if not together.observed.size:
+        return UNTOLD
+    brier = brier_score(together.estimate, together.observed)
+    baseline = brier_score(together.base, together.observed)
+    skill = 1 - brier / baseline if baseline else None
+    return Worth(brier, skill, _told_apart([(each.estimate, each) for each in made]))
+
+
+def _told_apart(told: list[tuple[Floats, _Predictions]]) -> float | None:
+    """Share of the pairs that odds told apart: pairs of one half, so that no half's average does."""
+    found = [
+        concordant(odds[made.half == half], made.observed[made.half == half])
+        for odds, made in told
+        for half in range(HALVES)
+    ]
+    pairs = sum(each for _, each in found)
+    return sum(right for right, _ in found) / pairs if pairs else None
 
 
 def _reliability(made: _Predictions) -> tuple[Reliability, ...]:

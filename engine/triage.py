@@ -1,4 +1,4 @@
-"""Runs in flight, worst estimate first: what their agents' maps say of them, and which fuses would fire."""
+"""Runs in flight, lowest estimate first: what their agents' maps say of them, and which fuses would fire."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from engine.calibration import (
     DepthSkill,
     Reliability,
     agreement,
+    backoff_sentence,
     calibrate,
     is_off,
     onset,
@@ -55,6 +56,46 @@ def test_each_half_is_predicted_from_the_other() -> None:
         "40 predictions, Brier score 0.135 against 0.250 for the base rate alone: the map's are 46.0% better "
         "than assuming the average."
     )
+
+
+def test_the_backoff_estimate_is_scored_beside_the_maps_rates() -> None:
+    samples = [
+        *in_half(0, GOOD, success=9, failure=1),
+        *in_half(0, BAD, success=1, failure=9),
+        *in_half(1, GOOD, success=8, failure=2),
+        *in_half(1, BAD, success=2, failure=8),
+    ]
+    made = calibrate(paths_of(samples))
+    # The parent, one half, counts as one run: half 0 is told 8.5/11 and 2.5/11, half 1 9.5/11 and 1.5/11.
+    brier = (18 * (2.5 / 11) ** 2 + 2 * (8.5 / 11) ** 2 + 16 * (1.5 / 11) ** 2 + 4 * (9.5 / 11) ** 2) / 40
+    # Of the 100 pairs of each half, 81 and 64 are told apart, and 18 and 32 have equal odds.
+    apart = (81 + 9 + 64 + 16) / 200
+    assert made.backoff == pytest.approx((brier, 1 - brier / 0.25, apart))
+    assert made.told_apart == pytest.approx(apart)
+    assert backoff_sentence(made) == (
+        "Of a run that succeeded and one that did not, each after as many steps, the map's rate gave the "
+        "first the better odds in 85% of pairs, the back-off estimate in 85%; chance does in 50%. Runs in "
+        "flight are listed in the order of the estimate; verdicts and fuses go by the map's rate."
+    )
+
+
+def test_the_backoff_tells_apart_by_paths_that_too_few_runs_took_for_the_map() -> None:
+    samples = [
+        run
+        for side in (0, 1)
+        for number in range(6)
+        for run in (
+            *in_half(side, [f"tool:good-{number}"], success=5),
+            *in_half(side, [f"tool:bad-{number}"], failure=5),
+        )
+    ]
+    made = calibrate(paths_of(samples))
+    assert (made.told_apart, made.backoff.told_apart) == (0.5, 1.0)
+
+
+def test_of_runs_that_all_ended_alike_none_is_told_apart() -> None:
+    made = calibrate(paths_of([*in_half(0, GOOD, success=12), *in_half(1, GOOD, success=12)]))
+    assert (made.told_apart, made.backoff, backoff_sentence(made)) == (None, (0.0, None, None), "")
 
 
 def test_the_reliability_table_says_what_came_of_like_predictions() -> None:

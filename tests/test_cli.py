@@ -330,7 +330,9 @@ def test_a_ticket_of_several_runs_names_them(tmp_path: Path, capsys: pytest.Capt
 
 def test_calibrate(ask: Any) -> None:
     found = ask("calibrate", "desk")
-    assert [*found] == ["predicted", "brier", "baseline_brier", "skill", "depths", "reliability"]
+    scores = ["predicted", "brier", "baseline_brier", "skill"]
+    assert [*found] == [*scores, "depths", "reliability", "told_apart", "backoff"]
+    assert [*found["backoff"]] == ["brier", "skill", "told_apart"]
     assert [each["steps"] for each in found["depths"]] == [1, 2, 3, 5, 8, 13, 21, 34]
     assert found["depths"][-1] == {
         "steps": 34,

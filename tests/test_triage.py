@@ -45,7 +45,7 @@ def seen(runs: list[Run], agent: str | None = None, most: int = 10, missing: str
     return [*found.runs]
 
 
-def test_the_worst_estimate_comes_first_whatever_the_verdict() -> None:
+def test_the_lowest_estimate_comes_first_whatever_the_verdict() -> None:
     runs = [in_flight("novel", "llm:m tool:dance"), in_flight("fine", GOOD), in_flight("doomed", BAD)]
     found = seen([*over(), *runs])
     # Each node's parent counts as one run: the fewest that the choice of the weight allows.

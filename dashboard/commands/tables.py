@@ -192,9 +192,8 @@ def calibration(scores: Calibration) -> RenderableType:
             *(words.score(value) for value in (each.brier, each.baseline_brier)),
             words.percent(each.skill),
         )
-    return Group(
-        shown(scoring.sentence(scores)), table, shown(f"Does 70% mean 70%? {scoring.agreement(scores)}")
-    )
+    said = (f"Does 70% mean 70%? {scoring.agreement(scores)}", scoring.backoff_sentence(scores))
+    return Group(shown(scoring.sentence(scores)), table, *(shown(each) for each in said if each))
 
 
 def _table(first: str, **columns: int) -> Table:

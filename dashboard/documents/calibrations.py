@@ -30,8 +30,20 @@ class Reliability(msgspec.Struct, frozen=True):
     wilson_high: Rate
 
 
+class Worth(msgspec.Struct, frozen=True):
+    """Scores of the back-off estimate, by which runs in flight are ordered, for the same predictions."""
+
+    brier: Rate | None
+    skill: float | None
+    told_apart: Rate | None
+
+
 class Calibration(msgspec.Struct, frozen=True):
-    """Scores of all predictions together; skill is null where the baseline is 0."""
+    """Scores of all predictions together; skill is null where the baseline is 0.
+
+    ``told_apart``: of a run that succeeded and one that did not, each after as many steps, how often the
+    first had the better odds.
+    """
 
     predicted: Count
     brier: Rate | None
@@ -39,6 +51,8 @@ class Calibration(msgspec.Struct, frozen=True):
     skill: float | None
     depths: list[DepthSkill]
     reliability: list[Reliability]
+    told_apart: Rate | None
+    backoff: Worth
 
 
 def scores(found: calibration.Calibration) -> Calibration:
@@ -48,4 +62,5 @@ def scores(found: calibration.Calibration) -> Calibration:
         found,
         depths=[drawn(DepthSkill, each) for each in found.depths],
         reliability=[drawn(Reliability, each) for each in found.reliability],
+        backoff=drawn(Worth, found.backoff),
     )

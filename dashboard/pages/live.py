@@ -27,7 +27,7 @@ WHAT = (
     "somebody says how it ended. Keys: j and k or the arrows move, Enter opens a run, Space pauses."
 )
 CAPTION = (
-    "Worst estimate first. The estimate draws on fewer runs than a verdict needs: it ranks, and decides "
+    "Lowest estimate first. The estimate draws on fewer runs than a verdict needs: it ranks, and decides "
     "nothing. Dashed: the agent's base rate."
 )
 
