@@ -185,6 +185,28 @@ def forks_along(behaviour: BehaviourMap, path: Sequence[Token], open_last: bool)
     return tuple(fork_at(behaviour, node) for node in nodes if behaviour.fork[node])
 
 
+def forks_between(behaviour: BehaviourMap, one: str, other: str) -> tuple[Fork, ...]:
+    """The forks, fatal and golden, by which two completed runs part: one took it, the other another way."""
+    members = [behaviour.member(run_id) for run_id in (one, other)]
+    lines = [_line(behaviour, member) for member in members if member is not None]
+    if len(lines) < 2:
+        return ()
+    shared = sum(1 for a, b in zip(*lines, strict=False) if a == b)
+    if min(map(len, lines)) == shared:
+        return ()  # One stopped where the other went on.
+    nodes = [line[shared] for line in lines]
+    return tuple(fork_at(behaviour, node) for node in nodes if behaviour.fork[node] or behaviour.golden[node])
+
+
+def _line(behaviour: BehaviourMap, member: int) -> list[int]:
+    """The nodes that a member passed, from the root on."""
+    nodes, node = list[int](), int(behaviour.member_node[member])
+    while node >= 0:
+        nodes.append(node)
+        node = int(behaviour.parent[node])
+    return nodes[::-1]
+
+
 def explain(fork: Fork) -> str:
     """A fatal or golden fork in one sentence: counts, then rate and interval, then the comparison."""
     return (

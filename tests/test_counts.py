@@ -22,6 +22,7 @@ from engine.builder import Maps
 from engine.listing import Table, narrow
 from engine.runs import ALL_TIME, View
 from engine.store.sqlite import open_store
+from engine.strata import evidence
 from tests.test_pages import settled, text
 
 AGENTS = ("support-agent", "coding-agent", "research-agent", "repo-agent")
@@ -72,24 +73,35 @@ def test_home(service: Service) -> None:
     assert check(service, settled(service, urls.HOME).body) >= 2 * len(AGENTS)
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(
+    ("agent", "where"),
+    [
+        *((agent, "") for agent in AGENTS),
+        ("support-agent", "error(*) or search_orders x3"),
+        ("coding-agent", "!outcome:success"),
+    ],
+)
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_map_and_every_one_of_its_steps(service: Service, agent: str, view: View) -> None:
-    look = Look(agent=agent, view=view)
+def test_a_map_and_every_one_of_its_steps(service: Service, agent: str, where: str, view: View) -> None:
+    look = Look(agent=agent, view=view, where=where)
     assert check(service, settled(service, urls.map_url(look)).body) >= 5
     found = table_of(service, look)
     assert isinstance(found, Table)
+    shown = evidence(found.behaviour)
     for node in range(len(found.behaviour)):
-        assert check(service, map_page.panel(found.behaviour, node, look)) >= 3
+        assert check(service, map_page.panel(found.behaviour, node, shown, look)) >= 3
 
 
+@pytest.mark.parametrize("where", ["", "!error(*)"])
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_calibration(service: Service, agent: str) -> None:
-    look = Look(agent=agent, window=ALL_TIME)
+def test_a_calibration(service: Service, agent: str, where: str) -> None:
+    look = Look(agent=agent, window=ALL_TIME, where=where)
     assert check(service, settled(service, urls.calibration_url(look)).body) >= 2
 
 
-@pytest.mark.parametrize("query", ["", "&step=gpt-4o", "&outcome=failure&version=2.4.0"])
+@pytest.mark.parametrize(
+    "query", ["", "&where=search_orders+x3", "&step=gpt-4o", "&outcome=failure&version=2.4.0"]
+)
 def test_the_runs_themselves(service: Service, query: str) -> None:
     assert check(service, settled(service, f"{urls.RUNS}?agent=support-agent{query}").body) >= 1
 

@@ -19,6 +19,7 @@ from engine.paths import Token
 from engine.queries import DEFAULT_WINDOW
 from engine.runs import ALL_TIME, Window
 from engine.statistics import wilson_one
+from engine.strata import Label
 
 LAST_DAY = Window(days=1)
 BUILDING, FAILED, NOT_ASKED = "", "failed", "on its map"
@@ -42,6 +43,10 @@ class Cost(NamedTuple):
         The step that the worst fork takes.
     tested : int
         Branches that were tested.
+    confirmed : int
+        How many of its fatal forks are confirmed.
+    label : str or None
+        How far the worst fork is shown.
     why : str
         Why nothing is known: :data:`BUILDING`, :data:`FAILED` or :data:`NOT_ASKED`.
     """
@@ -50,6 +55,8 @@ class Cost(NamedTuple):
     key: str = ""
     step: Token | None = None
     tested: int = 0
+    confirmed: int = 0
+    label: Label | None = None
     why: str = ""
 
     @property
@@ -155,7 +162,8 @@ def _lost(row: Row) -> Any:
         return html.Span("0", className="dim")
     sure = cost.losses.q < words.LIKELY_CHANCE
     lost = html.Span(f"≈ {cost.runs:,}", className="lost" if sure else "lost maybe")
-    forks = html.Span(words.count(cost.losses.forks, "fork"), className="dim small")
+    told = f"{words.count(cost.losses.forks, 'fork')}, {cost.confirmed or 'none'} confirmed"
+    forks = html.Span(told, className="dim small")
     link = html.Link(lost, href=urls.map_url(row.look._replace(node=cost.key)))
     return [link, forks, *([] if sure else [html.Span("may be chance", className="dim small")])]
 

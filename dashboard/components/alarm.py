@@ -39,7 +39,8 @@ def _loses(row: Row) -> list[Any]:
         dcc.Link(f"about {words.count(cost.runs, 'run')}", href=href),
         f" at {forks} its runs take ",
         tokens.step(cost.step),
-        f"; {words.certainty(cost.losses.q, cost.tested)}. ",
+        f" ({'confirmed' if cost.label == 'confirmed' else 'not confirmed'}); ",
+        f"{words.certainty(cost.losses.q, cost.tested)}. ",
     ]
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import html, rates, tokens, words
+from dashboard.components import grounds, html, rates, tokens, words
 from dashboard.components.access import aria
 from dashboard.components.rates import Rate
 from dashboard.urls import Look
 from engine.forks import nodes_along
 from engine.history import MIN_HISTORY
 from engine.maps import BehaviourMap
+from engine.strata import Evidence, evidence
 from engine.verdicts import MIN_BEST_STEP, Kind, Odds, Verdict
 
 NAMES = {
@@ -39,7 +42,7 @@ def banner(verdict: Verdict, behaviour: BehaviourMap, look: Look) -> Component:
         [
             html.H2(name if verdict.live else f"By other runs: {name.lower()}"),
             html.P(verdict.sentence),
-            *(_forked(behaviour, node, look) for node in forks[:FORKS]),
+            *_forked(behaviour, forks[:FORKS], look),
         ],
         className=f"card verdict {colour(verdict.verdict, bool(forks))}",
         **aria(label="Verdict"),
@@ -57,7 +60,7 @@ def asked(verdict: Verdict, behaviour: BehaviourMap, look: Look) -> Component:
         [
             html.H3(["If it goes on with ", step, f": {called(verdict.verdict, forked).lower()}"]),
             html.P(verdict.sentence),
-            *(_forked(behaviour, node, look) for node in last),
+            *_forked(behaviour, last, look),
         ],
         className=f"verdict {colour(verdict.verdict, forked)}",
     )
@@ -82,8 +85,12 @@ def colour(kind: Kind, forked: bool) -> str:
     return "verdict-forked" if forked and kind == "on_track" else f"verdict-{kind.replace('_', '-')}"
 
 
-def _forked(behaviour: BehaviourMap, node: int, look: Look) -> Component:
-    """A fatal fork that a path takes, with the way to it."""
+def _forked(behaviour: BehaviourMap, nodes: Sequence[int], look: Look) -> list[Component]:
+    """The fatal forks that a path takes, with the way to each and how far it is shown."""
+    return [_fork(behaviour, node, found, look) for node, found in evidence(behaviour, nodes).items()]
+
+
+def _fork(behaviour: BehaviourMap, node: int, found: Evidence, look: Look) -> Component:
     token = behaviour.tokens[behaviour.token[node]]
     won, support = int(behaviour.successes[node]), int(behaviour.support[node])
     others_won, others = int(behaviour.sibling_successes[node]), int(behaviour.sibling_support[node])
@@ -91,7 +98,8 @@ def _forked(behaviour: BehaviourMap, node: int, look: Look) -> Component:
     place = Look(agent=behaviour.cohort.agent, window=look.window, node=behaviour.key_text(node))
     link = html.Link(f"step {int(behaviour.depth[node])}, {words.bare(token)}", href=urls.map_url(place))
     counts = f"{won:,} of {support:,} succeeded against {others_won:,} of {others:,} that went another way"
-    return html.P(["On the map ", link, f", is a fatal fork: {counts} (p {p})."])
+    said = ["On the map ", link, f", is a fatal fork: {counts} (p {p}). ", grounds.line(found)]
+    return html.P(said)
 
 
 def depths(verdict: Verdict) -> Component:

@@ -9,7 +9,7 @@ from dash import Dash, dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import comparison, lanes, payloads, states, tickets, verdict, words
+from dashboard.components import comparison, lanes, parting, payloads, states, tickets, verdict, words
 from dashboard.components.access import data
 from dashboard.components.tickets import Shown
 from dashboard.service import Page, Service
@@ -116,12 +116,13 @@ def _pair(service: Service, look: Look) -> Page:
         said = f"A and B are both {words.quoted(one.run_id)}. Choose another run to put beside it."
         return _way_out("The same run twice", said, look._replace(a=one.run_id, b=""))
     pair, now_ns = load_pair(service.store, service.tenant, one.run_id, other.run_id), service.now_ns()
-    called = payloads.mismatch(pair.diff)
+    called, (forks, waiting) = payloads.mismatch(pair.diff), _forks(service, one, other)
     is_about_calls = pair.diff.diagnosis is Diagnosis.ARGUMENTS
     body = [
         _head(pair, look.ticket),
         *comparison.notices(pair, now_ns),
         comparison.banner(pair.diff),
+        *forks,
         *(called if is_about_calls else []),
         lanes.lanes(pair, now_ns),
         *([] if is_about_calls else called),
@@ -129,7 +130,20 @@ def _pair(service: Service, look: Look) -> Page:
     ]
     agent = one.agent if one.agent == other.agent else ""
     title = f"{one.run_id} and {other.run_id}"
-    return Page(title, html.Div(body, className="compare"), stamp=title, agent=agent)
+    stamp = f"{title} waiting" if waiting else title
+    return Page(title, html.Div(body, className="compare"), waiting, stamp, agent)
+
+
+def _forks(service: Service, one: Run, other: Run) -> tuple[list[Component], bool]:
+    """The forks of the map by which two runs of an agent part, if any; whether the map is still to come."""
+    if one.agent != other.agent:
+        return [], False
+    tenant, now_ns = service.tenant, service.now_ns()
+    window = queries.telling_window(service.store, tenant, one.agent, now_ns)
+    answer = service.maps.get(Cohort(tenant, one.agent, window))
+    if not isinstance(answer, Ready):
+        return [], not isinstance(answer, Failed)
+    return parting.parting(answer.value, one.run_id, other.run_id), False
 
 
 def _named(service: Service, text: str) -> Run | None:

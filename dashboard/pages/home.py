@@ -14,8 +14,10 @@ from dashboard.components.alarm import headline
 from dashboard.components.beginning import beginning, chooser
 from dashboard.service import Page, Service
 from dashboard.urls import Look
+from engine import strata
 from engine.builder import Failed, Ready
 from engine.faring import Faring, faring
+from engine.grounds import count_confirmed
 from engine.keys import Role
 from engine.losses import losses
 from engine.queries import DEFAULT_WINDOW
@@ -73,7 +75,9 @@ def _cost(service: Service, each: Faring) -> Cost:
         return Cost()
     lost, behaviour = losses(answer.value), answer.value
     step = behaviour.tokens[int(behaviour.token[lost.worst])] if lost.worst else None
-    return Cost(lost, behaviour.key_text(lost.worst), step, behaviour.tested)
+    shown = service.maps.made(behaviour.cohort, answer, strata.evidence)
+    worst = shown[lost.worst].label if lost.worst else None
+    return Cost(lost, behaviour.key_text(lost.worst), step, behaviour.tested, count_confirmed(shown), worst)
 
 
 def _import(service: Service) -> list[Component]:

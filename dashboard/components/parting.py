@@ -1,0 +1,33 @@
+"""The forks of the map by which two runs part: what other runs say of that point, and how far it is shown."""
+
+from __future__ import annotations
+
+from dash.development.base_component import Component
+
+from dashboard import urls
+from dashboard.components import grounds, html, words
+from dashboard.urls import Look
+from engine.forks import Fork, explain, forks_between
+from engine.maps import BehaviourMap
+from engine.strata import Evidence, evidence
+
+
+def parting(behaviour: BehaviourMap, a: str, b: str) -> list[Component]:
+    """The card of the forks, fatal and golden, by which two runs part; nothing where there is none."""
+    forks = forks_between(behaviour, a, b)
+    if not forks:
+        return []
+    shown = evidence(behaviour, [fork.node for fork in forks])
+    told = [part for fork in forks for part in _fork(behaviour, fork, shown[fork.node])]
+    return [
+        html.Section([html.H2("What other runs say of where they part"), *told], className="card parting")
+    ]
+
+
+def _fork(behaviour: BehaviourMap, fork: Fork, shown: Evidence) -> list[Component]:
+    cohort = behaviour.cohort
+    place = Look(agent=cohort.agent, window=cohort.window, view=cohort.view, node=fork.key)
+    kind = "golden fork" if fork.runs_gained > 0 else "fatal fork"
+    link = html.Link(f"step {len(fork.path)}, {words.bare(fork.path[-1])}", href=urls.map_url(place))
+    said = html.P(["On the map ", link, f", is a {kind}: {explain(fork)}"])
+    return [said, grounds.told(shown)]
