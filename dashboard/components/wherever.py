@@ -11,9 +11,9 @@ from dash.development.base_component import Component
 from dashboard import urls
 from dashboard.components import html, tokens, words
 from dashboard.components.access import aria, data
+from dashboard.components.grounds import line
 from dashboard.urls import Look
 from engine.builder import Answer, Failed, Ready
-from engine.grounds import grounds
 from engine.listing import Filters
 from engine.maps import BehaviourMap
 from engine.narrowing import step_text
@@ -111,7 +111,7 @@ def _body(heading: str, side: str, lines: Sequence[Component]) -> Component:
             html.Thead(html.Tr([html.Th(text, scope="col", className=name) for text, name in heads])),
             html.Tbody(list(lines)),
         ],
-        className="rates",
+        className="rates" if side == "lost" else "rates golden",
     )
 
 
@@ -125,16 +125,10 @@ def _line(behaviour: BehaviourMap, look: Look, found: Occurrence, side: str) -> 
             html.Td([_with(found, look), bounds], className="number"),
             html.Td(without, className="number"),
             html.Td(runs, className="number"),
-            html.Td(_shown(found)),
+            html.Td(line(found.evidence)),
         ],
         title=explain(found),
     )
-
-
-def _shown(found: Occurrence) -> list[Any]:
-    label = found.evidence.label
-    look = "badge maybe" if label == "may be chance" else "badge"
-    return [html.Span(label, className=look), html.Span(f" {grounds(found.evidence)}", className="dim")]
 
 
 def _step(behaviour: BehaviourMap, found: Occurrence) -> list[Component]:
