@@ -143,20 +143,19 @@ _HEADS = (
 )
 
 
-def table(found: Backtest, look: Look, chosen: Point | None) -> Component:
+def table(found: Backtest, look: Look, chosen: Point | None) -> list[Component]:
     """A line for all odds at which the same is stopped, or nearly: each leads to what it tells of."""
     rows = [_row(line, look, chosen in line) for line in lines(found.points, chosen)]
-    caption = (
+    said = (
         "Marked is what is looked at. Steps and tokens are those of rightly stopped runs, the steps before "
         f"the end their median. What it brings is counted in right stops, where {price(look.cost)}."
     )
     first, *others = _HEADS
     number = [html.Th(text, scope="col", className="number") for text in others]
     heads = html.Tr([html.Th(first, scope="col"), *number])
-    drawn = html.Table(
-        [html.Caption(caption), html.Thead(heads), html.Tbody(rows)], className="rates odds-tried"
-    )
-    return html.Div(drawn, className="scroll")
+    caption = html.Caption("What would have been stopped at every odds", className="unseen")
+    drawn = html.Table([caption, html.Thead(heads), html.Tbody(rows)], className="rates odds-tried")
+    return [html.P(said, className="soft"), html.Div(drawn, className="scroll")]
 
 
 def lines(points: Sequence[Point], chosen: Point | None) -> list[list[Point]]:

@@ -55,16 +55,14 @@ def section(promises: Sequence[Promise], tallies: Mapping[str, Sequence[Tally]],
         return html.Section([html.H2("Promise and practice"), html.P(said)], className="card")
     heads = html.Tr([html.Th(text, scope="col") for text in HEADS])
     rows = [row for promise in promises for row in _rows(promise, tallies.get(promise.policy.name, ()), look)]
-    caption = (
+    said = (
         "False stops in the ledger are runs that were to be stopped and of which somebody said that they "
         "succeeded. A run that was really stopped can hardly succeed: only in shadow both sides are alike."
     )
-    table = html.Table(
-        [html.Caption(caption), html.Thead(heads), html.Tbody(rows)], className="rates practice"
-    )
-    return html.Section(
-        [html.H2("Promise and practice"), html.Div(table, className="scroll")], className="card"
-    )
+    caption = html.Caption("Policies and their ledger", className="unseen")
+    table = html.Table([caption, html.Thead(heads), html.Tbody(rows)], className="rates practice")
+    shown = [html.P(said, className="soft"), html.Div(table, className="scroll")]
+    return html.Section([html.H2("Promise and practice"), *shown], className="card")
 
 
 def _rows(promise: Promise, tallies: Sequence[Tally], look: Look) -> list[Component]:

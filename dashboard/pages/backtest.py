@@ -109,7 +109,7 @@ def _tried(service: Service, asked: Questions, look: Look, every: Sequence[Polic
     return [
         html.Section([*_verdict(found), *said], className="card", role="status"),
         html.Div([_plot(found), _arm(service, look, found.chosen, every)], className="columns"),
-        html.Section([html.H2("At every odds"), table], className="card"),
+        html.Section([html.H2("At every odds"), *table], className="card"),
         practice.section(kept, tallies, look),
     ]
 
