@@ -104,14 +104,26 @@ def left_out_errors(levels: Sequence[Nodes], parent: Nodes, support: Counts, won
 
     A run that is left out is left out of every ancestor too, and all runs of a node that ended alike are
     told the same: so two estimates a node are all it takes, for those that succeeded and for the others.
-    Parameters as of :func:`shrunk`.
+    Parameters as of :func:`shrunk`; nodes stand in pre-order.
     """
     weights, own = np.array(WEIGHTS)[:, np.newaxis], np.array([0, 1])[:, np.newaxis, np.newaxis]
-    base = (won[0] - own) / max(int(support[0]) - 1, 1)
+    base, times = (won[0] - own) / max(int(support[0]) - 1, 1), _times(parent, support)
     told, errors = np.broadcast_to(base, (2, len(WEIGHTS), 1)), np.zeros(len(WEIGHTS))
-    for before, level in pairwise(levels):
+    for before, level in pairwise(level[times[level] > 0] for level in levels):
         others, others_won = np.maximum(support[level] - 1, 0), np.maximum(won[level] - own, 0)
         above = told[:, :, np.searchsorted(before, parent[level])]
         told = (others_won + weights * above) / (others + weights)
-        errors += told[0] ** 2 @ (support[level] - won[level]) + (1 - told[1]) ** 2 @ won[level]
+        lost = support[level] - won[level]
+        errors += told[0] ** 2 @ (lost * times[level]) + (1 - told[1]) ** 2 @ (won[level] * times[level])
     return errors
+
+
+def _times(parent: Nodes, support: Counts) -> Counts:
+    """How often a node counts: the first that only one run passed, for all of that run's path below it."""
+    alone = support == 1
+    first = alone & ~alone[parent]
+    first[0] = alone[0]
+    times = (support > 1).astype(np.int64)
+    times[first] = np.bincount(np.cumsum(first)[alone] - 1, minlength=int(first.sum()))
+    times[0] = 1
+    return times
