@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from dash.development.base_component import Component
@@ -116,14 +115,17 @@ def _body(heading: str, side: str, lines: Sequence[Component]) -> Component:
 
 
 def _line(behaviour: BehaviourMap, look: Look, found: Occurrence, side: str) -> Component:
+    own = html.Link(
+        f"{found.successes:,} of {found.support:,}", href=runs_url(found, look), className="counted"
+    )
     bounds = html.Span(words.interval(found.low, found.high), className="bounds")
-    without = _rate(found.other_successes, found.other_support)
+    others = f"{found.other_successes:,} of {found.other_support:,}, {words.percent(found.other_rate)}"
     runs = html.Span(f"{'−' if side == 'lost' else '+'}{abs(found.runs_lost):.0f}", className=side)
     return html.Tr(
         [
             html.Th(html.Div(_step(behaviour, found), className="label"), scope="row"),
-            html.Td([_with(found, look), bounds], className="number"),
-            html.Td(without, className="number"),
+            html.Td([own, f", {words.percent(found.rate)}", bounds], className="number"),
+            html.Td(others, className="number"),
             html.Td(runs, className="number"),
             html.Td(line(found.evidence)),
         ],
@@ -159,12 +161,6 @@ def place(behaviour: BehaviourMap, found: Occurrence) -> int:
     return int(nodes[np.argmax(behaviour.support[nodes])]) if nodes.size else 0
 
 
-def _with(found: Occurrence, look: Look) -> Component:
-    """The counts of the runs that have it, as the way to those runs."""
-    text = _rate(found.successes, found.support)
-    return html.Link(text, href=runs_url(found, look), className="counted")
-
-
 def runs_url(found: Occurrence, look: Look) -> str:
     """The completed runs that have a step, or a failed call of it."""
     if not found.failed:
@@ -172,7 +168,3 @@ def runs_url(found: Occurrence, look: Look) -> str:
     failed = f"error({step_text(found.step.signature)})"
     where = f"({look.where}) and {failed}" if look.where else failed
     return urls.runs_url(look._replace(where=where), Filters(outcome="completed"))
-
-
-def _rate(successes: int, support: int) -> Any:
-    return f"{successes:,} of {support:,}, {words.percent(successes / support)}"
