@@ -270,6 +270,7 @@ def test_json_says_how_many_rows_there_are_and_of_what(service: Service) -> None
         "agent": AGENT,
         "window": "last 30 days",
         "steps": "all",
+        "where": None,
         "as_of": "2027-01-15T08:00:00.000000Z",
         "filters": {"outcome": "live"},
         "sort": "-started",
