@@ -13,6 +13,7 @@
     [["g", "m"], "go to the map"],
     [["g", "r"], "go to the runs"],
     [["g", "l"], "go to the runs in flight"],
+    [["g", "w"], "go to what changed"],
     [["g", "c"], "go to the calibration"],
     [["g", "d"], "go to compare two runs"],
     [["g", "f"], "go to the fuses"],

@@ -12,7 +12,7 @@
     /live?agent=A                           runs in flight, worst odds first, of every agent or one
     /calibration?agent=A&window=all
     /compare?ticket=T&a=RUN&b=RUN           two runs side by side; without both, what there is to compare
-    /changes?agent=A&window=all&at=TIME     what changed at a moment, or from one version (old=) to another (new=)
+    /changes?agent=A&window=all&at=TIME     what changed at a moment, or from version old= to new=
     /rules?agent=A&rules=TEXT               rules for outcomes, and what others would change
     /fuses?policy=NAME&run=RUN&after=NUMBER policies, and the ledger of their firings, or a part of it
     /fuses?edit=NAME&draft=FIELDS           the form of a policy, a new one without a name
@@ -135,7 +135,7 @@ CHOSEN: Final = ("node", "find", "only")
 
 WINDOWED = (MAP, RUN, RUNS, CALIBRATION, CHANGES, BACKTEST)
 """Pages of a window."""
-NARROWED = (MAP, RUNS, CALIBRATION)
+NARROWED = (MAP, RUNS, CALIBRATION, CHANGES)
 """Pages of the runs that an expression lets through."""
 
 
@@ -543,11 +543,20 @@ def changes_url(look: Look) -> str:
     '/changes?agent=a&window=all&old=v1&new=v2'
     """
     parts = {"agent": look.agent} | window_query(look.window)
-    parts |= {"where": getattr(look, "where", "")}
-    parts |= {"at": "" if look.at_ns is None else write_time(look.at_ns), "old": look.old, "new": look.new}
-    parts |= {"models": "yes" if look.models else ""}
+    parts |= {"where": look.where}
+    parts |= split_query(look)
     query = urlencode({key: value for key, value in parts.items() if value})
     return f"{CHANGES}?{query}" if query else CHANGES
+
+
+def split_query(look: Look) -> dict[str, str]:
+    """What parts the sides that are compared, as a part of a query string; "" is left out.
+
+    >>> split_query(Look(at_ns=0))
+    {'at': '1970-01-01', 'old': '', 'new': '', 'models': ''}
+    """
+    at = "" if look.at_ns is None else write_time(look.at_ns)
+    return {"at": at, "old": look.old, "new": look.new, "models": "yes" if look.models else ""}
 
 
 def rules_url(agent: str, rules: str | None = None) -> str:

@@ -56,6 +56,7 @@ def _dates(look: Look, page: str, custom: bool) -> Component:
     """A form of two dates; it asks the page itself, so its answer is an address too."""
     known = urls.window_query(look.window) if custom else {}
     hidden = {"agent": look.agent, "run": look.run, "view": "tools" if look.view == "tools" else ""}
+    hidden |= urls.split_query(look) if page == urls.CHANGES else {}
     hidden |= urls.fuse_query(look) if page == urls.BACKTEST else {}
     hidden |= {"where": look.where} if page in urls.NARROWED else {}
     hidden |= {key: str(value or "") for key, value in look.filters._asdict().items()}
@@ -90,6 +91,7 @@ def _url(page: str, look: Look) -> str:
         urls.RUN: urls.run_url,
         urls.RUNS: lambda look: urls.runs_url(look, look.filters, look.sort),
         urls.CALIBRATION: urls.calibration_url,
+        urls.CHANGES: urls.changes_url,
         urls.BACKTEST: urls.backtest_url,
     }
     return build[page](look)

@@ -108,8 +108,9 @@ def complaint(typed: str) -> ExpressionError | None:
 def _kept(look: Look, page: str) -> dict[str, str]:
     """What of the address stays when the runs are others: all but steps that are chosen, and the page."""
     kept = {"agent": look.agent} | urls.window_query(look.window)
-    if page != urls.CALIBRATION and look.view == "tools":
+    if page not in (urls.CALIBRATION, urls.CHANGES) and look.view == "tools":
         kept["view"] = "tools"
+    kept |= urls.split_query(look) if page == urls.CHANGES else {}
     if page == urls.RUNS:
         kept |= {key: str(value) for key, value in look.filters._asdict().items()}
         kept |= {"sort": look.sort} if look.sort != NEWEST else {}
@@ -120,6 +121,8 @@ def _address(look: Look, page: str, where: str) -> str:
     other = look._replace(where=where, typed="", node="")
     if page == urls.RUNS:
         return urls.runs_url(other, look.filters, look.sort)
+    if page == urls.CHANGES:
+        return urls.changes_url(other)
     return urls.map_url(other) if page == urls.MAP else urls.calibration_url(other)
 
 

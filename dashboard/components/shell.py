@@ -78,6 +78,7 @@ def navigation(path: str, look: Look, agent: str) -> Component:
     links.append(("Runs", "r", urls.runs_url(here), path == urls.RUNS))
     links.append(("Live", "l", urls.LIVE, path == urls.LIVE))
     if agent:
+        links.append(("Changes", "w", urls.changes_url(here), path == urls.CHANGES))
         links.append(("Calibration", "c", urls.calibration_url(here), path == urls.CALIBRATION))
     links.append(("Compare", "d", urls.COMPARE, path == urls.COMPARE))
     links.append(("Fuses", "f", urls.FUSES, path in (urls.FUSES, urls.BACKTEST)))

@@ -66,6 +66,16 @@ def headline(found: Changes) -> str:
     return f"{told}: {moved}, {sure} (Fisher p {compared(found.p)})."
 
 
+def points(part: float) -> str:
+    """A part of the base rate's change, in points.
+
+    >>> points(0.344), points(-0.0)
+    ('+34.4 points', '0.0 points')
+    """
+    rounded = round(100 * part, 1)
+    return f"{rounded:+.1f} points" if rounded else "0.0 points"
+
+
 def parting(found: Parting) -> str:
     """What changed at a fork, in points of the base rate.
 
