@@ -16,6 +16,7 @@ from dashboard.pages import found
 from dashboard.service import Service
 from engine import queries
 from engine.builder import Ready
+from engine.errors import ForkmapError
 from engine.maps import BehaviourMap
 
 
@@ -37,6 +38,17 @@ def register(server: Flask, service: Service) -> None:
 
     server.add_url_rule(urls.MAP_DATA, "map_data", map_data)
     server.add_url_rule(urls.GO, "go", go)
+
+
+def early(service: Service) -> list[str]:
+    """What the page of a request will ask for: a map's columns, if it is built; else its build begins."""
+    if request.path != urls.MAP:
+        return []
+    try:
+        answer = service.maps.get(urls.parse(request.query_string.decode()).cohort(service.tenant))
+    except ForkmapError:
+        return []  # The page says why.
+    return [urls.map_data_url(answer.value.cohort, answer.built_ns)] if isinstance(answer, Ready) else []
 
 
 def _holds(answer: Ready[BehaviourMap], built: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard import urls
+from dashboard import bundles, urls
 from engine.keys import Role
 
 OPEN = frozenset(
@@ -13,6 +13,7 @@ OPEN = frozenset(
         urls.SIGN_IN,
         urls.SIGN_OUT,
         "/assets/<path:filename>",
+        *bundles.RULES.values(),
         "/_dash-component-suites/<string:package_name>/<path:fingerprinted_path>",
         "/_favicon.ico",
     }
