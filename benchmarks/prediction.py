@@ -63,6 +63,9 @@ class Result(NamedTuple):
     scores: dict[Key, Scored]
 
 
+Gain: TypeAlias = Callable[[Sequence[Result], Key, Key], Interval]
+
+
 def main() -> None:
     """Print the tables of all sets; the peer's columns only where its interpreter is given."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -194,7 +197,7 @@ def paths(runs: Sequence[Told]) -> Paths:
 
 
 def tables(title: str, found: Sequence[Result]) -> None:
-    """Print AUC, Brier skill, and whether the back-off is better than the others."""
+    """Print AUC, Brier skill, and which way is better than which."""
     risks = [name for name in THEIRS if (name, POINTS[0]) in found[0].scores]
     about, points = ("set", "runs", "succeeded"), tuple(f"{point:.0%}" for point in POINTS)
     names = (BOUND, NODE, BACKOFF, *risks)
@@ -203,13 +206,15 @@ def tables(title: str, found: Sequence[Result]) -> None:
     names = (NODE, BACKOFF, *risks, *map(fitted, risks))
     rows = [(*_about(each.of), *(_three(each, name, _skill) for name in names)) for each in found]
     print_table(f"Brier skill at 25 · 50 · 75 %, {title}", (*about, *names), rows)
-    once = [each for each in found if not each.of.pooled and each.of.published]
-    groups = [*((each.of.name, [each]) for each in found), ("all published, each once", once)]
-    for what, gain, others in (("AUC", _ranked, (BOUND, NODE)), ("Brier score", _nearer, (BASE, NODE))):
-        for other in others:
-            rows = [(name, *(_said(gain(some, other, point)) for point in POINTS)) for name, some in groups]
-            heading = f"{what} of the back-off less that of the {other}, with 95 % interval, {title}"
-            print_table(heading, ("set", *points), rows)
+    rows = [(each.of.name, *_row(_nearer, [each], BACKOFF, BASE)) for each in found]
+    print_table(f"Brier score of the back-off less that of the average, {title}", ("set", *points), rows)
+    once = [each for each in found if each.of.published and not each.of.pooled]
+    ranked = [("AUC", _ranked, BACKOFF, other) for other in (BOUND, NODE, *risks)]
+    nearer = [("Brier score", _nearer, BACKOFF, NODE)]
+    nearer += [("Brier score", _nearer, name, BASE) for name in (NODE, BACKOFF, *map(fitted, risks))]
+    rows = [(what, *pair, *_row(gain, once, *pair)) for what, gain, *pair in (*ranked, *nearer)]
+    head = ("score", "of", "less that of", *points)
+    print_table(f"All published runs, each once, with 95 % intervals, {title}", head, rows)
 
 
 def _about(each: TestSet) -> tuple[str, str, str]:
@@ -230,13 +235,20 @@ def _skill(each: Result, key: Key) -> float:
     return float(1 - each.scores[key].squares.mean() / each.scores[BASE, key[1]].squares.mean())
 
 
-def _ranked(found: Sequence[Result], other: str, point: float) -> Interval:
-    ours, theirs = ([each.scores[name, point].pairs for each in found] for name in (BACKOFF, other))
-    return auc_interval(ours, theirs, [ends(each.of.runs) for each in found], _tickets(found))
+def _row(gain: Gain, found: Sequence[Result], ours: str, theirs: str) -> Iterator[str]:
+    """The gain of one way over another at every point."""
+    for point in POINTS:
+        mean, low, high = gain(found, (ours, point), (theirs, point))
+        yield f"{mean:+.3f} ({low:+.3f} to {high:+.3f})".replace("-", "−")
 
 
-def _nearer(found: Sequence[Result], other: str, point: float) -> Interval:
-    gains = [each.scores[BACKOFF, point].squares - each.scores[other, point].squares for each in found]
+def _ranked(found: Sequence[Result], ours: Key, theirs: Key) -> Interval:
+    first, second = ([each.scores[key].pairs for each in found] for key in (ours, theirs))
+    return auc_interval(first, second, [ends(each.of.runs) for each in found], _tickets(found))
+
+
+def _nearer(found: Sequence[Result], ours: Key, theirs: Key) -> Interval:
+    gains = [each.scores[ours].squares - each.scores[theirs].squares for each in found]
     return mean_interval(np.concatenate(gains), _tickets(found))
 
 
@@ -244,10 +256,6 @@ def _tickets(found: Sequence[Result]) -> Ints:
     """Number of every run's ticket; one that two sets of an agent share is one."""
     names = [f"{each.of.agent} {run.ticket}" for each in found for run in each.of.runs]
     return np.unique(names, return_inverse=True)[1].astype(np.int64)
-
-
-def _said(gain: Interval) -> str:
-    return f"{gain.mean:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})".replace("-", "−")
 
 
 if __name__ == "__main__":

@@ -298,6 +298,8 @@ def test_calibration_says_what_predictions_were_worth(service: Service) -> None:
     said = text(settled(service, "/calibration?agent=support-agent").body)
     assert "better than assuming the average" in said
     assert "After steps Predictions Brier Average's Skill" in said
+    assert "all, by back-off" in said
+    assert "Runs in flight are listed in the order of the estimate" in said
     assert "Predicted Predictions Mean Observed 95% interval 10–20% 48 11.8% 12.5%" in said
 
 
