@@ -39,6 +39,7 @@ format: $(VENV)/develop.stamp
 bench: $(VENV)/develop.stamp $(VENV)/browser.stamp $(PEERS)/peers.stamp $(SERVERS)/servers.stamp
 	$(BIN)/python -m benchmarks.map_build --peers $(PEERS)/bin/python
 	$(BIN)/python -m benchmarks.prediction --peers $(PEERS)/bin/python
+	$(BIN)/python -m benchmarks.evidence
 	$(BIN)/python -m benchmarks.ingest
 	$(BIN)/python -m benchmarks.http_ingest --peers $(SERVERS)/bin
 	$(BIN)/python -m benchmarks.http_latency
@@ -48,6 +49,7 @@ bench: $(VENV)/develop.stamp $(VENV)/browser.stamp $(PEERS)/peers.stamp $(SERVER
 	$(BIN)/python -m benchmarks.erasure
 	$(BIN)/python -m benchmarks.guard
 	$(BIN)/python -m benchmarks.fuse_check
+	$(BIN)/python -m benchmarks.backtest
 	$(BIN)/python -m benchmarks.http_floor
 	$(BIN)/python -m benchmarks.builds
 	$(BIN)/python -m benchmarks.runs_page
