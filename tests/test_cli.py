@@ -186,7 +186,7 @@ def test_how_many_runs_are_as_an_expression_says_is_told(
     store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["map", "desk", "--where", "find x3", "--store", store, "--now", NOW]) == 0
-    assert "4 of 9 runs are as find x3 says" in capsys.readouterr().out
+    assert "4 of 9 runs match find x3" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["map", "forks", "calibrate"])

@@ -60,7 +60,7 @@ def fields(node: Any) -> dict[str, list[str]]:
 def test_a_map_is_of_the_runs_that_match_and_says_of_how_many(service: Service) -> None:
     page = body(service, urls.MAP, LOOP)
     said = flowing(text(page))
-    assert "7 of 19 runs are as find x3 says." in said and "6 completed runs" in said
+    assert "7 of 19 runs match find x3." in said and "6 completed runs" in said
     assert f"/map?agent={AGENT}" in links(page)
     assert fields(page)["where"][0] == LOOP
 
@@ -100,8 +100,8 @@ def test_files_are_of_the_runs_that_match(service: Service) -> None:
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        (urls.MAP, "No completed run is as nothing says; 19 runs of this window were asked."),
-        (urls.RUNS, "No run is as nothing says; 19 runs of this window were asked."),
+        (urls.MAP, "No completed run matches nothing; 19 runs of this window were asked."),
+        (urls.RUNS, "No run matches nothing; 19 runs of this window were asked."),
     ],
 )
 def test_where_nothing_matches_the_way_back_is_there(service: Service, path: str, words: str) -> None:

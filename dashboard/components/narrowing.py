@@ -71,21 +71,18 @@ def of_map(behaviour: BehaviourMap, look: Look, page: str) -> Component:
     return field(look, page, sorted(support, key=lambda each: (-support[each], each)))
 
 
-def said(behaviour: BehaviourMap, look: Look, page: str) -> list[Component]:
-    """That only some runs are shown, of how many, and the way back to all of them."""
+def said(behaviour: BehaviourMap, look: Look) -> list[Component]:
+    """That only some runs are shown, and of how many."""
     if not look.where:
         return []
-    found = len(behaviour.run_ids) + len(behaviour.live_run_ids)
-    text = f"{found:,} of {words.count(behaviour.narrowed_from, 'run')} are as "
-    shown = [text, html.Code(words.quoted(look.where)), " says. ", *_every(look, page)]
-    return [html.P(shown, className="narrowed", role="status")]
+    return [html.P(f"{words.narrowed(behaviour)}.", className="narrowed", role="status")]
 
 
 def none(behaviour: BehaviourMap, look: Look, page: str, completed: bool) -> Component:
-    """That no run is as the expression says."""
+    """That no run matches."""
     run = "completed run" if completed else "run"
     asked = words.count(behaviour.narrowed_from, "run")
-    text = f"No {run} is as {words.quoted(look.where)} says; {asked} of this window were asked."
+    text = f"No {run} matches {words.quoted(look.where)}; {asked} of this window were asked."
     return html.P([text, " ", *_every(look, page)])
 
 

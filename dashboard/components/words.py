@@ -201,7 +201,7 @@ def duration(elapsed_ns: int) -> str:
 def narrowed(behaviour: BehaviourMap) -> str:
     """How many of the runs that were asked a map is of, and what they were asked."""
     found = len(behaviour.run_ids) + len(behaviour.live_run_ids)
-    return f"{found:,} of {count(behaviour.narrowed_from, 'run')} are as {behaviour.cohort.where} says"
+    return f"{found:,} of {count(behaviour.narrowed_from, 'run')} match {quoted(behaviour.cohort.where)}"
 
 
 def window(window: Window) -> str:

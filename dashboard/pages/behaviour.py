@@ -109,7 +109,7 @@ def _body(
         [
             head,
             narrowing.of_map(behaviour, look, urls.MAP),
-            *narrowing.said(behaviour, look, urls.MAP),
+            *narrowing.said(behaviour, look),
             *_notices([look.complaint, lost, *stats.caveats(behaviour)]),
             headline.headline(behaviour, found, shown, spots, look),
             *grounds.summed_up(behaviour, shown, chance),

@@ -77,7 +77,7 @@ def _body(service: Service, table: Table, look: Look) -> Component:
         [
             head,
             narrowing.of_map(behaviour, look, urls.RUNS),
-            *narrowing.said(behaviour, look, urls.RUNS),
+            *narrowing.said(behaviour, look),
             *[states.notice(text) for text in notices if text],
             run_list.summary(table, rows, look),
             html.Section(
