@@ -15,7 +15,7 @@
       return row;
     },
     ArrowLeft: (row) => {
-      if (!row.parentNode.open) return row.closest(".ways").closest("details")?.querySelector("summary");
+      if (!row.parentNode.open) return row.closest(".way-list").closest("details")?.querySelector("summary");
       row.parentNode.open = false;
       return row;
     },

@@ -12,7 +12,7 @@
     /live?agent=A                           runs in flight, worst odds first, of every agent or one
     /calibration?agent=A&window=all
     /compare?ticket=T&a=RUN&b=RUN           two runs side by side; without both, what there is to compare
-    /changes?agent=A&window=all&at=TIME     what changed at a moment, or from version old= to new=
+    /changes?agent=A&window=all&since=TIME  what changed at a moment, or from version old= to new=
     /rules?agent=A&rules=TEXT               rules for outcomes, and what others would change
     /fuses?policy=NAME&run=RUN&after=NUMBER policies, and the ledger of their firings, or a part of it
     /fuses?edit=NAME&draft=FIELDS           the form of a policy, a new one without a name
@@ -169,7 +169,7 @@ class Look(NamedTuple):
     fuse, cost, odds : Fuse, float, float or None
         The fuse that is tried on runs that are over, what a false stop costs, and at which odds; None
         for those that are best.
-    at_ns : int or None
+    since_ns : int or None
         The moment that parts runs before from runs after.
     old, new : str
         The versions whose runs are compared, where no moment is given.
@@ -204,7 +204,7 @@ class Look(NamedTuple):
     fuse: Fuse = Fuse()
     cost: float = COST
     odds: float | None = None
-    at_ns: int | None = None
+    since_ns: int | None = None
     old: str = ""
     new: str = ""
     models: bool = False
@@ -230,7 +230,7 @@ def parse(search: str | None) -> Look:
     filters, unread = _filters(found)
     where, typed = _narrowing(found.get("where", ""))
     fuse, cost, odds, unfit = _fuse(found)
-    at_ns, no_time = _moment(found.get("at", "").strip())
+    since_ns, no_time = _moment(found.get("since", "").strip())
     return Look(
         agent=found.get("agent", ""),
         window=asked,
@@ -257,7 +257,7 @@ def parse(search: str | None) -> Look:
         fuse=fuse,
         cost=cost,
         odds=odds,
-        at_ns=at_ns,
+        since_ns=since_ns,
         old=found.get("old", ""),
         new=found.get("new", ""),
         models=found.get("models") == "yes",
@@ -341,12 +341,12 @@ def _moment(text: str) -> tuple[int | None, str]:
     """A moment, and what is wrong with it.
 
     >>> _moment("1970-01-02"), _moment(""), _moment("noon")
-    ((86400000000000, ''), (None, ''), (None, 'at=noon is no RFC 3339 date or time.'))
+    ((86400000000000, ''), (None, ''), (None, 'since=noon is no RFC 3339 date or time.'))
     """
     try:
         return (_inside(iso_ns(text)) if text else None), ""
     except ValueError:
-        return None, f"at={text:.200} is no RFC 3339 date or time."
+        return None, f"since={text:.200} is no RFC 3339 date or time."
 
 
 def _figure(text: str, low: float, high: float, whole: bool) -> float | None:
@@ -537,8 +537,8 @@ def calibration_url(look: Look) -> str:
 def changes_url(look: Look) -> str:
     """What changed: at a moment, or from one version to another; without either, what there is to choose.
 
-    >>> changes_url(Look(agent="a", at_ns=86_400_000_000_000, models=True))
-    '/changes?agent=a&at=1970-01-02&models=yes'
+    >>> changes_url(Look(agent="a", since_ns=86_400_000_000_000, models=True))
+    '/changes?agent=a&since=1970-01-02&models=yes'
     >>> changes_url(Look(agent="a", window=ALL_TIME, old="v1", new="v2"))
     '/changes?agent=a&window=all&old=v1&new=v2'
     """
@@ -552,11 +552,11 @@ def changes_url(look: Look) -> str:
 def split_query(look: Look) -> dict[str, str]:
     """What parts the sides that are compared, as a part of a query string; "" is left out.
 
-    >>> split_query(Look(at_ns=0))
-    {'at': '1970-01-01', 'old': '', 'new': '', 'models': ''}
+    >>> split_query(Look(since_ns=0))
+    {'since': '1970-01-01', 'old': '', 'new': '', 'models': ''}
     """
-    at = "" if look.at_ns is None else write_time(look.at_ns)
-    return {"at": at, "old": look.old, "new": look.new, "models": "yes" if look.models else ""}
+    since = "" if look.since_ns is None else write_time(look.since_ns)
+    return {"since": since, "old": look.old, "new": look.new, "models": "yes" if look.models else ""}
 
 
 def rules_url(agent: str, rules: str | None = None) -> str:

@@ -38,7 +38,7 @@ def ready(client: FlaskClient, address: str) -> Any:
 
 def test_two_versions_are_compared_way_by_way(client: FlaskClient) -> None:
     found = ready(client, f"{CHANGES}&old=v1&new=v2")
-    assert found["parted"] == {"at": None, "old": "v1", "new": "v2"}
+    assert found["parted"] == {"since": None, "old": "v1", "new": "v2"}
     sides = [
         {name: found[side][name] for name in ("support", "successes", "rate")} for side in ("before", "after")
     ]
@@ -78,8 +78,8 @@ def test_two_versions_are_compared_way_by_way(client: FlaskClient) -> None:
 
 def test_a_moment_parts_the_same_runs(client: FlaskClient) -> None:
     by_version = ready(client, f"{CHANGES}&old=v1&new=v2")
-    by_time = ready(client, f"{CHANGES}&at={write_time(DEPLOYED_NS)}")
-    assert by_time["parted"] == {"at": write_time(DEPLOYED_NS), "old": None, "new": None}
+    by_time = ready(client, f"{CHANGES}&since={write_time(DEPLOYED_NS)}")
+    assert by_time["parted"] == {"since": write_time(DEPLOYED_NS), "old": None, "new": None}
     assert [by_time[name] for name in ("before", "after", "ways", "forks")] == [
         by_version[name] for name in ("before", "after", "ways", "forks")
     ]
@@ -96,11 +96,11 @@ def test_model_calls_are_left_out_unless_they_are_asked_for(client: FlaskClient)
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ("", "Give at, or old and new"),
-        ("&old=v1", "Give at, or old and new"),
-        ("&old=v1&new=v2&at=2026-01-01", "Give at, or old and new"),
+        ("", "Give since, or old and new"),
+        ("&old=v1", "Give since, or old and new"),
+        ("&old=v1&new=v2&since=2026-01-01", "Give since, or old and new"),
         ("&old=v1&new=v1", "old and new: both are 'v1'."),
-        ("&at=noon", "at: 'noon' is no RFC 3339 date or time."),
+        ("&since=noon", "since: 'noon' is no RFC 3339 date or time."),
     ],
 )
 def test_what_parts_no_sides_is_refused_in_a_sentence(client: FlaskClient, asked: str, sentence: str) -> None:

@@ -41,12 +41,12 @@ def test_versions_are_compared_in_sentences(path: Path, capsys: pytest.CaptureFi
 
 def test_a_moment_and_its_marker_part_the_same_sides(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = []
-    for how in (["--at", write_time(DEPLOYED_NS)], ["--marker", "deploy v2"]):
+    for how in (["--since", write_time(DEPLOYED_NS)], ["--marker", "deploy v2"]):
         assert main(asked(path, *how, "--json")) == 0
         found.append(json.loads(capsys.readouterr().out))
     assert found[0] == found[1]
     assert (found[0]["before"]["support"], found[0]["after"]["support"]) == (40, 40)
-    assert found[0]["parted"]["at"] == write_time(DEPLOYED_NS)
+    assert found[0]["parted"]["since"] == write_time(DEPLOYED_NS)
 
 
 def test_only_some_runs_are_compared(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

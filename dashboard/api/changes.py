@@ -24,13 +24,15 @@ from engine.ingest.scalars import iso_ns
 
 
 class Changing(Mapped, frozen=True):
-    """One agent's runs, and what parts those before from those after: ``at``, or ``old`` and ``new``."""
+    """One agent's runs, and what parts those before from those after: ``since``, or ``old`` and ``new``."""
 
     steps: Annotated[
         Literal["all", "tools"],
         Meta(description="all: keep model calls, which part the tree where a new model has a new name"),
     ] = "tools"
-    at: Annotated[Moment, Meta(description="Runs begun before then against those since")] | UnsetType = UNSET
+    since: Annotated[Moment, Meta(description="Runs begun before then against those since")] | UnsetType = (
+        UNSET
+    )
     old: Annotated[str, Meta(description="Runs of this version of the agent ...")] | UnsetType = UNSET
     new: Annotated[str, Meta(description="... against runs of this one")] | UnsetType = UNSET
 
@@ -72,19 +74,19 @@ def split_of(asked: Changing) -> Split:
 
     Examples
     --------
-    >>> split_of(Changing(agent="a", at="1970-01-02"))
+    >>> split_of(Changing(agent="a", since="1970-01-02"))
     Moment(at_ns=86400000000000)
     >>> split_of(Changing(agent="a", old="v1"))
     Traceback (most recent call last):
-    engine.errors.InputError: Give at, or old and new: what parts the runs before from those after.
+    engine.errors.InputError: Give since, or old and new: what parts the runs before from those after.
     """
-    if asked.at is not UNSET and asked.old is UNSET and asked.new is UNSET:
+    if asked.since is not UNSET and asked.old is UNSET and asked.new is UNSET:
         try:
-            return changes.Moment(iso_ns(asked.at))
+            return changes.Moment(iso_ns(asked.since))
         except ValueError:
-            raise InputError(f"at: {asked.at[:60]!r} is no RFC 3339 date or time.") from None
-    if asked.at is UNSET and asked.old is not UNSET and asked.new is not UNSET:
+            raise InputError(f"since: {asked.since[:60]!r} is no RFC 3339 date or time.") from None
+    if asked.since is UNSET and asked.old is not UNSET and asked.new is not UNSET:
         if asked.old == asked.new:
             raise InputError(f"old and new: both are {asked.old[:60]!r}.")
         return Versions(asked.old, asked.new)
-    raise InputError("Give at, or old and new: what parts the runs before from those after.")
+    raise InputError("Give since, or old and new: what parts the runs before from those after.")

@@ -188,7 +188,7 @@ def _changing(compare: Parser) -> None:
     """What parts the runs before from those after."""
     compare.add_argument("agent", metavar="AGENT", help="its name, as forkmap agents lists it")
     sides = compare.add_mutually_exclusive_group(required=True)
-    sides.add_argument("--at", type=_moment, metavar="RFC3339", help="runs begun before and since")
+    sides.add_argument("--since", type=_moment, metavar="RFC3339", help="runs begun before and since")
     sides.add_argument("--marker", metavar="NAME", help="likewise, when that was deployed: its latest marker")
     sides.add_argument("--versions", nargs=2, metavar=("OLD", "NEW"), help="runs of one and of another")
     models = "all: keep model calls, which part the tree where a new model has a new name (default: tools)"

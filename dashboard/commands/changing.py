@@ -34,8 +34,8 @@ def _split(store: Store, asked: Namespace) -> Split:
     ForkmapError
         No marker of the agent has that name, or both versions are the same.
     """
-    if asked.at is not None:
-        return Moment(asked.at)
+    if asked.since is not None:
+        return Moment(asked.since)
     if asked.marker is None:
         before, after = asked.versions
         if before == after:

@@ -59,7 +59,7 @@ def ranked(found: Findings, look: Look) -> Component:
     if doubtful:
         label = html.Summary(f"{words.count(len(doubtful), 'more change')} that may be chance")
         parts.append(html.Details([label, *_list(doubtful, found.changes, look)]))
-    return html.Section(parts, className="card changes")
+    return html.Section(parts, className="card change-list")
 
 
 def _list(changes: Sequence[Change], found: Changes, look: Look) -> list[Component]:

@@ -72,9 +72,14 @@ def _select(name: str, versions: dict[str, int], chosen: str) -> Component:
 
 
 def _moment(look: Look) -> Component:
-    value = "" if look.at_ns is None else urls.write_time(look.at_ns)
+    value = "" if look.since_ns is None else urls.write_time(look.since_ns)
     box = dcc.Input(
-        type="text", name="at", value=value, placeholder="2026-01-31T06:00", autoComplete="off", required=True
+        type="text",
+        name="since",
+        value=value,
+        placeholder="2026-01-31T06:00",
+        autoComplete="off",
+        required=True,
     )
     fields = [html.Label([html.Span("Before and since (UTC)"), box])]
     return _form(look, "Compare before and after a moment", fields)
@@ -102,8 +107,8 @@ def _markers(look: Look, markers: Sequence[Marker], now_ns: int) -> list[Compone
 
 
 def _marker(look: Look, each: Marker, now_ns: int) -> list[Component]:
-    at = look._replace(at_ns=each.time_ns, old="", new="")
-    chosen = aria(current="true") if look.at_ns == each.time_ns else {}
+    at = look._replace(since_ns=each.time_ns, old="", new="")
+    chosen = aria(current="true") if look.since_ns == each.time_ns else {}
     link = html.Link(words.quoted(each.name), href=urls.changes_url(at))
     when = times.ago(each.time_ns, now_ns)
     return [html.Span([link, html.Span(when, className="dim")], className="chip-text", **chosen)]

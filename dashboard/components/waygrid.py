@@ -77,7 +77,7 @@ def _below(found: Changes, node: int, wanted: Any, told: Any, look: Look) -> Com
     ways: Ints = ways_from(found, node)
     return html.Ul(
         [html.Li(_way(found, way, wanted, told, look)) for way in ways.tolist() if wanted[way]],
-        className="ways",
+        className="way-list",
     )
 
 
@@ -142,7 +142,9 @@ def _more(found: Changes, way: int, look: Look) -> Component:
         )
         if np.isfinite(p[way])
     ]
-    said = html.Span("; ".join(tested) or "too few runs, or the only way: not tested", className="dim")
+    only = found.support[:, way].sum() == found.support[:, found.parent[way]].sum()
+    untested = "not tested: the only way from there" if only else "not tested: too few runs"
+    said = html.Span("; ".join(tested) or untested, className="dim")
     return html.P([said, *_links(found, way, look)], className="way-more small")
 
 

@@ -25,7 +25,7 @@ Kind: TypeAlias = Literal["new", "vanished", "more", "fewer", "better", "worse"]
 class Parted(msgspec.Struct, frozen=True):
     """What parts the sides: a moment, or the versions ``old`` and ``new``; null is what does not."""
 
-    at: Time | None
+    since: Time | None
     old: str | None
     new: str | None
 

@@ -51,8 +51,8 @@ def register(app: Dash, service: Service) -> None:
 
 
 def _split(look: Look) -> Split | None:
-    if look.at_ns is not None:
-        return Moment(look.at_ns)
+    if look.since_ns is not None:
+        return Moment(look.since_ns)
     return Versions(look.old, look.new) if look.old and look.new and look.old != look.new else None
 
 
