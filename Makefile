@@ -53,6 +53,7 @@ bench: $(VENV)/develop.stamp $(VENV)/browser.stamp $(PEERS)/peers.stamp $(SERVER
 	$(BIN)/python -m benchmarks.http_floor
 	$(BIN)/python -m benchmarks.builds
 	$(BIN)/python -m benchmarks.runs_page
+	$(BIN)/python -m benchmarks.narrowing
 	$(BIN)/python -m benchmarks.live_page
 	$(BIN)/python -m benchmarks.audit
 	$(BIN)/python -m benchmarks.diff
