@@ -136,7 +136,6 @@ def _name(name: str) -> Component:
         type="text",
         name="name",
         value=name,
-        required=True,
         autoComplete="off",
         maxLength=drafts.MAX_TEXT,
     )

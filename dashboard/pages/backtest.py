@@ -60,7 +60,11 @@ def _whose(agents: Sequence[str], look: Look) -> Component:
     links = [html.Li(dcc.Link(name, href=urls.backtest_url(look._replace(agent=name)))) for name in agents]
     said = "A fuse is tried on the runs of one agent that are over. Whose?"
     return html.Section(
-        [html.H1(TITLE), html.P(said if links else "No run is in this store yet."), html.Ul(links)],
+        [
+            html.H1(TITLE),
+            html.P(said if links else "No run is in this store yet."),
+            html.Ul(links, className="held"),
+        ],
         className="card state",
     )
 
