@@ -59,8 +59,10 @@ def _answer(service: Service, kind: str, mimetype: str) -> Response:
         unknown = isinstance(found.error, UnknownAgentError)
         return Response(found.sentence, 404 if unknown else 503, mimetype="text/plain")
     if not isinstance(found, Table):
-        waiting = Response("The map is being built: ask again.", 202, mimetype="text/plain")
-        waiting.headers["Retry-After"] = str(WAIT_S)
+        waiting = Response(
+            "The map is being built: ask again; a browser does so itself.", 202, mimetype="text/plain"
+        )
+        waiting.headers["Retry-After"] = waiting.headers["Refresh"] = str(WAIT_S)
         return waiting
     rows = ordered(found, narrow(found, look.filters), look.sort)
     lines = csv_lines(found, rows) if kind == "csv" else json_lines(found, rows, look)

@@ -232,7 +232,7 @@ def exported(service: Service, address: str) -> Any:
     """The answer once the map is there."""
     client, deadline = client_of(service), time.monotonic() + 10
     while (answer := client.get(address)).status_code == 202:
-        assert answer.headers["Retry-After"] == "1"
+        assert (answer.headers["Retry-After"], answer.headers["Refresh"]) == ("1", "1")
         assert time.monotonic() < deadline
         time.sleep(0.005)
     return answer
