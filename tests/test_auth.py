@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 from flask.testing import FlaskClient
 from hypothesis import given
@@ -13,6 +15,7 @@ from dashboard.auth import sessions
 from dashboard.auth.checking import KeyCheck
 from dashboard.auth.failures import KEPT, LIMIT, WINDOW_S, Failures
 from dashboard.auth.visits import NO_PROXY, Proxy, visit
+from dashboard.components import drafts
 from engine.errors import DamagedStoreError, KeyRefusedError
 from engine.keys import NO_KEY, Caller, Key, Role, mint
 from tests.memory_store import MemoryStore, corpus
@@ -167,6 +170,13 @@ def test_a_form_of_who_is_signed_out_by_now_leads_back_to_its_page(door: Door) -
     for elsewhere in ("//evil.example//evil.example", "http://["):
         away = {"data": {"run": "bad-1"}, "headers": {"Referer": elsewhere}}
         assert door.client().post("/outcome", **away).location == "/signin?next=%2F"
+
+
+def test_a_policy_that_was_typed_outlasts_the_session(door: Door) -> None:
+    answer = door.client().post(urls.SAVE_POLICY, data={"edit": "", "name": "low", "percent": "7"})
+    (target,) = parse_qs(urlsplit(answer.location).query)["next"]
+    draft = drafts.unwrite(urls.parse(target.partition("?")[2]).draft)
+    assert (target.partition("?")[0], draft.name, draft.percent) == (urls.FUSES, "low", "7")
 
 
 def test_an_origin_that_is_no_address_is_foreign(door: Door) -> None:

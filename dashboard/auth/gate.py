@@ -24,6 +24,7 @@ from dashboard import urls
 from dashboard.auth import roles, sessions
 from dashboard.auth.checking import UNREADABLE, KeyCheck, TooManyKeysError
 from dashboard.auth.visits import NO_PROXY, Proxy, Visit, host_name, is_foreign, is_loopback, visit
+from dashboard.components import drafts
 from engine.authentication import NEEDED, bearer
 from engine.errors import KeyRefusedError, StoreError
 from engine.keys import Caller, Role
@@ -175,7 +176,10 @@ def _answered() -> Iterator[None]:
 
 
 def _form_page() -> str:
-    """The page that a form was sent from, as a path of this server."""
+    """The page that a form was sent from, as a path of this server; a policy's keeps what was typed."""
+    if request.path == urls.SAVE_POLICY:
+        draft = drafts.write(drafts.typed(request.form))
+        return urls.fuses_url(edit=request.form.get("edit", ""), draft=draft)
     try:
         sent_from = urlsplit(request.referrer or "")
     except ValueError:
