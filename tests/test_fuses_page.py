@@ -118,6 +118,11 @@ def test_the_ledger_is_narrowed_down_to_a_policy_and_a_run(service: Service) -> 
     assert "No run in this store is called “nobody”" in shown(service, "/fuses?run=nobody")
 
 
+def test_an_empty_ledger_of_one_policy_speaks_of_no_other(service: Service) -> None:
+    service.store.add_firings("default", [fired("bad-1", "old")])
+    assert "The fuse of odds has not fired yet: a line" in shown(service, "/fuses?policy=odds")
+
+
 def runs_listed(page: Page) -> list[str]:
     """Runs of the ledger's lines."""
     return [

@@ -60,10 +60,10 @@ def _none(look: Look, lines: Sequence[Recorded] | None) -> str:
         return f"No run in this store is called “{words.quoted(look.run)}”, and none has a trace of this id."
     if look.after:
         return "There are no older lines."
+    whose = f"The fuse of {words.quoted(look.policy)} has not" if look.policy else "No fuse has"
     if look.run:
-        whose = f"The fuse of {words.quoted(look.policy)} has not" if look.policy else "No fuse has"
         return f"{whose} fired in the run {words.quoted(look.run)}."
-    return "No fuse has fired yet: a line appears when an agent asks before a call and the odds are too low."
+    return f"{whose} fired yet: a line appears when an agent asks before a call and the odds are too low."
 
 
 def table(lines: Sequence[Recorded], caption: str, now_ns: int) -> Component:
