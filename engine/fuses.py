@@ -223,7 +223,7 @@ def explain(fired: Fired) -> str:
     took = f"that went this way and took {found.next_step} next" if found.next_step else "on this path"
     high, odds = _apart(found.high, policy.min_success_odds)
     return (
-        f"{found.successes} of {found.support} earlier runs {took} succeeded: even the upper bound, "
+        f"{found.successes:,} of {found.support:,} earlier runs {took} succeeded: even the upper bound, "
         f"{high}, is below the {odds} that policy {policy.name} asks for."
     )
 

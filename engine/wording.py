@@ -34,7 +34,7 @@ def sentence(history: History, here: Standing, path: tuple[Token, ...], verdict:
 
 def _compared(history: History, here: Standing, verdict: str) -> str:
     support, successes = history.base
-    whole = f"all {support} runs" if support > 1 else "the only other run"
+    whole = f"all {support:,} runs" if support > 1 else "the only other run"
     text = f"{_counts(here)}, against {successes / support:.1%} for {whole} of this agent"
     if verdict == "insufficient_history":
         return f"{text}: too few to judge, it takes {MIN_HISTORY}."
@@ -48,13 +48,13 @@ def _counts(here: Standing) -> str:
         return "0 other runs took this path"
     low, high = wilson_one(here.successes, here.support)
     return (
-        f"{here.successes} of {here.support} other runs on this path succeeded "
+        f"{here.successes:,} of {here.support:,} other runs on this path succeeded "
         f"({here.successes / here.support:.1%}, 95% interval {low * 100:.1f}–{high * 100:.1f}%)"
     )
 
 
 def _missing(history: History, here: Standing, step: Token) -> str:
-    text = f"0 of {history.reached(here)} other runs that reached this point took {step} next"
+    text = f"0 of {history.reached(here):,} other runs that reached this point took {step} next"
     if history.reached(here) < MIN_HISTORY:
         return f"{text}: too few to judge, it takes {MIN_HISTORY}."
     tokens = [str(token) for token in history.went_on(here)]

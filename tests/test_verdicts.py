@@ -70,6 +70,14 @@ def test_a_run_one_refund_in_is_on_track_and_best_goes_on_with_the_model() -> No
     )
 
 
+def test_thousands_stand_apart_in_its_sentence() -> None:
+    samples = repeated("often", [LLM], {"success": 1200, "failure": 1201})
+    assert judged(samples, live(LLM)).sentence == (
+        "1,200 of 2,401 other runs on this path succeeded (50.0%, 95% interval 48.0–52.0%), against 50.0% "
+        "for all 2,401 runs of this agent."
+    )
+
+
 def test_a_step_nobody_took_is_novel() -> None:
     verdict = judged(SUPPORT, live(LLM, DELETE))
     assert (verdict.verdict, verdict.successes, verdict.support) == ("novel", 0, 0)
