@@ -34,6 +34,12 @@ DEMO = {
         "calibration": "/calibration?agent=support-agent",
         "calibration-poor": "/calibration?agent=repo-agent",
     },
+    urls.CHANGES: {
+        "changes": "/changes?agent=support-agent&since=2026-02-20",
+        "changes-choose": "/changes?agent=support-agent",
+        "changes-few": "/changes?agent=support-agent&since=1990-01-01",
+        "changes-whose": "/changes",
+    },
     urls.COMPARE: {
         "compare": "/compare?a=repo-menu-2&b=repo-menu-3",
         "compare-choose": "/compare",

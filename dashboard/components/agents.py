@@ -10,15 +10,17 @@ from dashboard import urls
 from dashboard.components import html, rates, times, words
 from dashboard.components.access import data
 from dashboard.components.rates import Rate
-from dashboard.components.sparkline import sparkline
+from dashboard.components.sparkline import Mark, sparkline
 from dashboard.urls import Look
-from engine.faring import Faring, LastDay
+from engine.faring import DAYS, Faring, LastDay
 from engine.listing import Filters
 from engine.losses import Losses
 from engine.paths import Token
 from engine.queries import DEFAULT_WINDOW
+from engine.retention import DAY_NS
 from engine.runs import ALL_TIME, Window
 from engine.statistics import wilson_one
+from engine.store import Marker
 from engine.strata import Label
 
 LAST_DAY = Window(days=1)
@@ -66,10 +68,11 @@ class Cost(NamedTuple):
 
 
 class Row(NamedTuple):
-    """An agent of the list."""
+    """An agent of the list; ``markers`` are those that concern it, the latest first."""
 
     faring: Faring
     cost: Cost
+    markers: tuple[Marker, ...] = ()
 
     @property
     def agent(self) -> str:
@@ -123,7 +126,7 @@ def _line(row: Row, now_ns: int) -> Component:
     )
     remark = [] if line.recent else [html.Span("no run in the last 30 days: all time", className="dim small")]
     low, high = wilson_one(counts.successes, counts.completed)
-    every = html.Link(sparkline(row.faring.days), href=urls.runs_url(look)) if line.recent else "–"
+    every = _by_day(row, now_ns) if line.recent else "–"
     cells: list[tuple[Any, str]] = [
         (_lost(row), "number"),
         (_last_day(row), ""),
@@ -146,6 +149,19 @@ def _line(row: Row, now_ns: int) -> Component:
     )
 
 
+def _by_day(row: Row, now_ns: int) -> list[Component]:
+    """Its runs day by day, with what was changed meanwhile, and the way to what that changed."""
+    span_ns = DAYS * DAY_NS
+    recent = [each for each in row.markers if 0 <= now_ns - each.time_ns < span_ns]
+    marks = [Mark(1 - (now_ns - each.time_ns) / span_ns, words.quoted(each.name)) for each in recent]
+    line = html.Link(sparkline(row.faring.days, marks), href=urls.runs_url(row.look))
+    if not recent:
+        return [line]
+    last = recent[0]
+    href = urls.changes_url(row.look._replace(since_ns=last.time_ns))
+    return [line, html.Link(f"since {words.quoted(last.name)}", href=href, className="small clip")]
+
+
 def _count(runs: int, look: Look, outcome: str) -> Any:
     """A count that leads to the runs it counts."""
     if not runs:
@@ -162,10 +178,20 @@ def _lost(row: Row) -> Any:
         return html.Span("0", className="dim")
     sure = cost.losses.q < words.LIKELY_CHANCE
     lost = html.Span(f"≈ {cost.runs:,}", className="lost" if sure else "lost maybe")
-    told = f"{words.count(cost.losses.forks, 'fork')}, {cost.confirmed or 'none'} confirmed"
-    forks = html.Span(told, className="dim small")
+    forks = html.Span(_shown(cost.losses.forks, cost.confirmed), className="dim small")
     link = html.Link(lost, href=urls.map_url(row.look._replace(node=cost.key)))
     return [link, forks, *([] if sure else [html.Span("may be chance", className="dim small")])]
+
+
+def _shown(forks: int, confirmed: int) -> str:
+    """How many forks there are, and how many of them are confirmed.
+
+    >>> _shown(1, 0), _shown(1, 1), _shown(3, 0), _shown(3, 2)
+    ('1 fork, not confirmed', '1 fork, confirmed', '3 forks, none confirmed', '3 forks, 2 confirmed')
+    """
+    if forks == 1:
+        return "1 fork, confirmed" if confirmed else "1 fork, not confirmed"
+    return f"{forks:,} forks, {confirmed or 'none'} confirmed"
 
 
 CHANGES = {

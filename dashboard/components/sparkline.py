@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from dash.development.base_component import Component
 
@@ -16,8 +17,18 @@ LEAST = 0.06
 """Height of the smallest bar: one run beside a thousand is still seen."""
 
 
-def sparkline(days: Sequence[Day]) -> Component:
-    """A bar a day, all runs of which as high as they are many; the part that succeeded stands below."""
+class Mark(NamedTuple):
+    """When something was changed: how far from the left that is, in [0, 1], and what it is called."""
+
+    share: float
+    name: str
+
+
+def sparkline(days: Sequence[Day], marks: Sequence[Mark] = ()) -> Component:
+    """A bar a day, all runs of which as high as they are many; the part that succeeded stands below.
+
+    A mark is a line between the days before it and those after.
+    """
     most = max((day.runs for day in days), default=0)
     heights = [_height(day.runs, most) for day in days]
     won = [height * day.successes / max(day.runs, 1) for height, day in zip(heights, days, strict=True)]
@@ -25,7 +36,8 @@ def sparkline(days: Sequence[Day]) -> Component:
         html.Span(className=f"spark-{name}", style={"clipPath": shape(tops)})
         for name, tops in (("all", heights), ("won", won))
     ]
-    about = describe(days)
+    parts += [html.Span(className="spark-mark", style={"left": f"{100 * mark.share:.2f}%"}) for mark in marks]
+    about = describe(days) + (f"; marked: {', '.join(mark.name for mark in marks)}" if marks else "")
     return html.Span(parts, className="spark", title=about, role="img", **aria(label=about))
 
 

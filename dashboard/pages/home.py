@@ -22,6 +22,7 @@ from engine.keys import Role
 from engine.losses import losses
 from engine.queries import DEFAULT_WINDOW
 from engine.runs import ALL_TIME, Cohort
+from engine.store import Marker
 
 ASKED = 12
 """Maps requested for the list: those of the agents with most runs."""
@@ -40,7 +41,9 @@ def layout(service: Service, look: Look) -> Page:
     costs = [
         _cost(service, each) if place < ASKED else Cost(why=NOT_ASKED) for place, each in enumerate(found)
     ]
-    rows = sorted((Row(*each) for each in zip(found, costs, strict=True)), key=lambda row: row.hurt)
+    markers = service.store.markers(service.tenant)
+    every = (Row(each, cost, _of(markers, each)) for each, cost in zip(found, costs, strict=True))
+    rows = sorted(every, key=lambda row: row.hurt)
     rest = f"{words.count(more, 'more agent')}, with fewer runs: find one by its name, above."
     body = html.Div(
         [
@@ -54,15 +57,20 @@ def layout(service: Service, look: Look) -> Page:
         className="home",
     )
     waiting = any(cost.losses is None and not cost.why for cost in costs)
-    return Page("Agents", body, waiting=waiting, stamp=_stamp(found, costs), refresh_s=REFRESH_S)
+    return Page("Agents", body, waiting=waiting, stamp=_stamp(found, costs, markers), refresh_s=REFRESH_S)
 
 
 def register(app: Dash, service: Service) -> None:
     """This page has no callbacks of its own."""
 
 
-def _stamp(found: list[Faring], costs: list[Cost]) -> str:
-    return blake2b(repr((found, costs)).encode(errors="replace"), digest_size=12).hexdigest()
+def _of(markers: list[Marker], each: Faring) -> tuple[Marker, ...]:
+    """The markers that concern an agent."""
+    return tuple(marker for marker in markers if marker.agent in (None, each.line.window.agent))
+
+
+def _stamp(found: list[Faring], costs: list[Cost], markers: list[Marker]) -> str:
+    return blake2b(repr((found, costs, markers)).encode(errors="replace"), digest_size=12).hexdigest()
 
 
 def _cost(service: Service, each: Faring) -> Cost:
