@@ -63,7 +63,7 @@ def test_a_line_says_what_is_lost_the_last_day_and_how_the_agent_fares(service: 
     (row,) = _rows(settled(service, "/").body)
     assert [flowing(text(cell)) for cell in row.children] == [
         "support-agent",
-        "≈ 17 1 fork",
+        "≈ 17 1 fork, confirmed",
         "better 30 of 36, before 12.5%",
         "55.0% 42.5–66.9%",
         "",
@@ -87,7 +87,7 @@ def test_its_counts_lead_to_the_runs_they_count(service: Service) -> None:
 def test_the_headline_names_the_agent_the_runs_lost_the_step_and_how_sure_it_is(service: Service) -> None:
     assert (
         "support-agent loses most: about 17 runs at a fatal fork, where its runs take tool search_orders "
-        "×3-5 ; this is very unlikely to be chance, even with 2 branches tested."
+        "×3-5 (confirmed); this is very unlikely to be chance, even with 2 branches tested."
     ) in said(service)
 
 
