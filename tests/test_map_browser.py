@@ -222,6 +222,29 @@ def test_the_runs_of_a_step_are_one_click_away(on_demo: Page) -> None:
     expect(on_demo.get_by_role("heading", level=1)).to_contain_text("Runs of support-agent")
 
 
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_step_that_helps_is_shown_in_the_tree_and_leads_to_its_runs(on_demo: Page, theme: str) -> None:
+    on_demo.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+    on_demo.goto(MAP)
+    row = on_demo.locator(".wherever table.golden tr", has_text="issue_refund")
+    row.get_by_role("button", name="in the tree").press("Enter")
+    expect(on_demo.locator("#node-panel h2")).to_contain_text("★ golden fork")
+    selected = on_demo.get_by_role("treegrid").locator("[aria-selected=true]")
+    expect(selected).to_contain_text("issue_refund")
+    expect(selected.locator(".badge-golden")).to_have_text("golden fork")
+    assert broken_rules(on_demo) == []
+    row.get_by_role("link", name="54 of 60").click()
+    expect(on_demo).to_have_url(
+        re.compile(r"/runs\?agent=support-agent&outcome=completed&token=tool%3Aissue_refund$")
+    )
+    expect(on_demo.locator(".chips")).to_contain_text("with tool:issue_refund, repeated just so")
+    on_demo.go_back()
+    failed = on_demo.locator(".wherever tr", has_text="0 of 38")
+    failed.get_by_role("link", name="0 of 38").click()
+    expect(on_demo).to_have_url(re.compile(r"where=error%28tool%3Asearch_orders%29"))
+    expect(on_demo.get_by_role("heading", level=1)).to_contain_text("Runs of support-agent")
+
+
 # --- windows and filters --------------------------------------------------------------------
 
 
