@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from dash import dcc, html
+from dash import dcc
 from dash.development.base_component import Component
 
 from dashboard import urls
+from dashboard.components import html
 from dashboard.components.access import aria
 from dashboard.urls import Look
 from engine.queries import DEFAULT_WINDOW
@@ -38,7 +39,7 @@ def switch(label: str, choices: Iterable[Choice]) -> Component:
 
 
 def _link(choice: Choice) -> Component:
-    link = dcc.Link(choice.text, href=choice.href, className="on" if choice.chosen else "")
+    link = html.Link(choice.text, href=choice.href, className="on" if choice.chosen else "")
     return html.Span(link, **(aria(current="true") if choice.chosen else {}))
 
 

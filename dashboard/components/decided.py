@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from dash import html
 from dash.development.base_component import Component
 
-from dashboard.components import payloads, words
+from dashboard.components import html, payloads, words
 from dashboard.components.menus import figure, menu
 from engine.decisions import wording
 from engine.decisions.beside import Beside

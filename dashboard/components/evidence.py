@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import counted, grounds, rates, tokens, words
+from dashboard.components import counted, grounds, html, rates, tokens, words
 from dashboard.components.rates import Rate
 from dashboard.urls import Look
 from engine.forks import Fork
@@ -75,11 +74,11 @@ def evidence(
 def _open_in(behaviour: BehaviourMap, node: int, pair: tuple[str, str] | None, look: Look) -> Component:
     """The other pages that tell of a node: its runs, and two of them side by side."""
     ways = [
-        dcc.Link("runs", href=urls.runs_url(look, Filters(node=behaviour.key_text(node) if node else "")))
+        html.Link("runs", href=urls.runs_url(look, Filters(node=behaviour.key_text(node) if node else "")))
     ]
     if pair:
         about = f"{pair[0]}, which did not succeed, beside {pair[1]}, which did"
-        ways.append(dcc.Link("compare", href=urls.compare_url(*pair), title=about))
+        ways.append(html.Link("compare", href=urls.compare_url(*pair), title=about))
     return html.P(["Open this in:", *counted.listed(ways, "·")], className="open-in")
 
 
@@ -241,7 +240,7 @@ def state(run: Run, now_ns: int) -> Component:
 def run_link(run_id: str, look: Look) -> Component:
     """A link to a run's page, in the window that is looked at."""
     href = urls.run_url(Look(run=run_id, window=look.window))
-    return dcc.Link(run_id, href=href, className="run-id clip", title=run_id)
+    return html.Link(run_id, href=href, className="run-id clip", title=run_id)
 
 
 def _options(behaviour: BehaviourMap, node: int, look: Look) -> Component:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from dash import html
 from dash.development.base_component import Component
 
-from dashboard.components import grounds, tokens, words
+from dashboard.components import grounds, html, tokens, words
 from dashboard.components.access import aria, data
 from dashboard.components.evidence import weight
 from engine.forks import Fork, Hotspot, explain, explain_hotspot, summary

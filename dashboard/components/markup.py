@@ -7,7 +7,7 @@ thousand of them. Elements that no callback speaks of are text and links: one ``
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import copy
 from itertools import groupby
 from typing import Any
@@ -49,8 +49,18 @@ def lean(part: Any) -> Any:
     >>> lean(html.Div([html.B("a"), "b", dcc.Input(id="next-step")]))
     Div([Markup(tree=[B('a'), 'b']), Input(id='next-step')])
     """
-    still, made = _leaned(part)
-    return _drawn(made) if still else made
+    if _stands(part):
+        return _drawn(part)
+    if isinstance(part, (list, tuple)):
+        groups = groupby(part, key=_stands)
+        return [
+            each for still, group in groups for each in (_together([*group]) if still else map(lean, group))
+        ]
+    made = copy(part)
+    inside = getattr(part, "children", None)
+    if inside is not None:
+        made.children = lean(inside)
+    return made
 
 
 def written(body: dict[str, Any]) -> str:
@@ -70,29 +80,13 @@ def _plain(part: Any) -> Any:
     return {"props": props, "type": part._type, "namespace": part._namespace}
 
 
-def _leaned(part: Any) -> tuple[bool, Any]:
-    """Whether a part only stands there, and what it becomes if it does not."""
+def _stands(part: Any) -> bool:
+    """Whether a part only stands there, with whatever is in it."""
+    if part is None or isinstance(part, str):
+        return True
     if isinstance(part, (list, tuple)):
-        return _each(part)
-    if not isinstance(part, Component):
-        return True, part
-    still, inside = _leaned(getattr(part, "children", None))
-    if still and _is_plain(part):
-        return True, part
-    made = copy(part)
-    if inside is not None:
-        made.children = _drawn(inside) if still else inside
-    return False, made
-
-
-def _each(parts: Sequence[Any]) -> tuple[bool, Any]:
-    leaned = [_leaned(part) for part in parts]
-    if all(still for still, _ in leaned):
-        return True, parts
-    groups = (
-        (still, [part for _, part in group]) for still, group in groupby(leaned, key=lambda each: each[0])
-    )
-    return False, [part for still, group in groups for part in (_together(group) if still else group)]
+        return all(map(_stands, part))
+    return not isinstance(part, Component) or (_is_plain(part) and _stands(getattr(part, "children", None)))
 
 
 def _together(parts: list[Any]) -> Iterable[Any]:
@@ -111,4 +105,4 @@ def _is_plain(part: Component) -> bool:
     """Whether an element is one that no callback speaks of."""
     known = getattr(part, "id", None)
     kind = part._namespace == HTML or part._type == LINK
-    return kind and not isinstance(known, dict) and known not in _SPOKEN_OF
+    return kind and (known is None or (isinstance(known, str) and known not in _SPOKEN_OF))

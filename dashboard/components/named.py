@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import evidence, times, words
+from dashboard.components import evidence, html, times, words
 from dashboard.urls import Look
 from engine.keys import Caller
 from engine.queries import Found, Named, Near
@@ -37,7 +36,7 @@ def _run(named: Named, now_ns: int) -> Component:
 
 def agent(name: str, window: Window) -> Component:
     """The way to an agent's map."""
-    return html.Li(dcc.Link(f"the map of {name}", href=urls.map_url(Look(agent=name, window=window))))
+    return html.Li(html.Link(f"the map of {name}", href=urls.map_url(Look(agent=name, window=window))))
 
 
 SHOWN = 100
@@ -56,7 +55,7 @@ def several(
     """
     rest = f"; the latest {SHOWN} are listed" if len(found.run_ids) > SHOWN else ""
     head = f"{words.count(len(found.run_ids), 'run')} named “{words.quoted(found.name)}”{rest}"
-    link = dcc.Link("Compare two runs of this ticket", href=urls.compare_url(ticket=found.name))
+    link = html.Link("Compare two runs of this ticket", href=urls.compare_url(ticket=found.name))
     listed = html.Ul([*agents, *runs(known, now_ns)], className="found")
     compare = [html.P(link)] if comparable else []
     return html.Section([html.H1(head), *compare, listed], className="card state")
@@ -66,7 +65,7 @@ def nothing(text: str, near: Near, caller: Caller, now_ns: int) -> Component:
     """A text that names nothing: what was searched, and what is like it."""
     lines = [*(agent(*each) for each in near.agents), *runs(near.runs, now_ns)]
     like = [html.H2("Nearest matches"), html.Ul(lines, className="found")]
-    none = [html.P("Nothing here has a name like it."), html.P(dcc.Link("All agents", href=urls.HOME))]
+    none = [html.P("Nothing here has a name like it."), html.P(html.Link("All agents", href=urls.HOME))]
     whose = caller.tenant if caller.name else ""
     return html.Section(
         [

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import choices, evidence, times, words
+from dashboard.components import choices, evidence, html, times, words
 from dashboard.components.access import data
 from dashboard.urls import Look
 from engine.listing import Filters
@@ -36,7 +35,7 @@ def head(run: Run, look: Look, now_ns: int) -> Component:
 def _facts(run: Run, look: Look, now_ns: int) -> list[Any]:
     """What the run belongs to, each with the way there, and when it was."""
     its = Look(agent=run.agent, window=look.window)
-    facts: list[Any] = [dcc.Link(run.agent, href=urls.map_url(its), className="clip", title=run.agent)]
+    facts: list[Any] = [html.Link(run.agent, href=urls.map_url(its), className="clip", title=run.agent)]
     if run.version:
         facts.append(_link("version", run.version, urls.runs_url(its, Filters(version=run.version))))
     if run.ticket:
@@ -46,4 +45,4 @@ def _facts(run: Run, look: Look, now_ns: int) -> list[Any]:
 
 
 def _link(what: str, name: str, href: str) -> Component:
-    return dcc.Link(f"{what} {name}", href=href, className="clip", title=name)
+    return html.Link(f"{what} {name}", href=href, className="clip", title=name)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dash import dcc, html
+from dash import dcc
 from dash.development.base_component import Component
 
 from dashboard import ids, urls
-from dashboard.components import times, words
+from dashboard.components import html, times, words
 from dashboard.components.access import aria, data
 from dashboard.urls import Look
 from engine.keys import Caller
@@ -83,14 +83,14 @@ def navigation(path: str, look: Look, agent: str) -> Component:
     links.append(("Compare", "d", urls.COMPARE, path == urls.COMPARE))
     links.append(("Fuses", "f", urls.FUSES, path in (urls.FUSES, urls.BACKTEST)))
     return html.Nav(
-        [dcc.Link("Forkmap", href=urls.HOME, className="logo"), *(_link(*link) for link in links)],
+        [html.Link("Forkmap", href=urls.HOME, className="logo"), *(_link(*link) for link in links)],
         **aria(label="Pages"),
     )
 
 
 def _link(text: str, key: str, href: str, chosen: bool) -> Component:
     """A link that ``g`` and its key follow."""
-    link = dcc.Link(text, href=href, className="on" if chosen else "")
+    link = html.Link(text, href=href, className="on" if chosen else "")
     return html.Span(link, **data(go=key), **(aria(current="page") if chosen else {}))
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import words
+from dashboard.components import html, words
 from dashboard.components.access import aria
 from engine.builder import Building, Failed, Unready
 from engine.errors import UnknownAgentError
@@ -46,7 +45,7 @@ def message(heading: str, *paragraphs: Any) -> Component:
 def absent(agent: str, answer: Failed) -> Component:
     """Why there is nothing about an agent."""
     if isinstance(answer.error, UnknownAgentError):
-        back = dcc.Link("All agents", href=urls.HOME)
+        back = html.Link("All agents", href=urls.HOME)
         return message("No such agent", f"No run of “{words.quoted(agent)}” is in this store.", back)
     return message("This could not be built", answer.sentence)
 
@@ -88,7 +87,7 @@ def not_found(path: str) -> Component:
         [
             html.H1("No such page"),
             html.P(["Nothing is at ", html.Code(words.quoted(path)), "."]),
-            html.P(dcc.Link("All agents", href=urls.HOME)),
+            html.P(html.Link("All agents", href=urls.HOME)),
         ],
         className="card state",
     )

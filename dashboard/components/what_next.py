@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dash import dcc, html
+from dash import dcc
 from dash.development.base_component import Component
 
 from dashboard import ids, urls
-from dashboard.components import tokens, verdict
+from dashboard.components import html, tokens, verdict
 from dashboard.urls import Look
 from engine.queries import Judged
 
@@ -23,7 +23,7 @@ def card(judged: Judged, look: Look) -> Component:
 def _ask(judged: Judged, look: Look) -> Component:
     """This path, then a step of one's own: links for the known ones, a form for any other."""
     known = [
-        html.Li(dcc.Link(tokens.signature(step.signature), href=_asking(look, step.signature)))
+        html.Li(html.Link(tokens.signature(step.signature), href=_asking(look, step.signature)))
         for step in judged.verdict.next_steps[:OFFERED]
     ]
     hidden = {"run": look.run} | urls.window_query(look.window)
