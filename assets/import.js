@@ -14,6 +14,8 @@
 
   const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
   const size = (bytes) => (bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`);
+  /** Whether a file holds anything; a folder is given as a file is, and cannot be read as one. */
+  const holds = (file) => file.slice(0, 1).arrayBuffer().then((bytes) => bytes.byteLength > 0, () => false);
   const chooser = () => document.querySelector("[data-sends]");
 
   /* ---- the tray ---------------------------------------------------------------------------- */
@@ -111,9 +113,8 @@
     return end < 0 ? null : JSON.parse(text.slice(text.lastIndexOf("\n", end - 1) + 1, end));
   }
 
-  function send(file, place, url) {
+  function send(request, file, place, url) {
     return new Promise((over) => {
-      const request = (asked = new XMLHttpRequest());
       const broken = () => place.end("The connection broke. What was read by then is kept: send it again for the rest.", "wrong");
       request.open("POST", `${url}?name=${encodeURIComponent(file.name)}`);
       request.setRequestHeader("Content-Type", "application/octet-stream");
@@ -154,11 +155,12 @@
     if (asked) return;
     while (waiting.length) {
       const { file, sends: url, most: bytes, place } = waiting.shift();
+      asked = new XMLHttpRequest();
       if (file.size > bytes) place.end(`It holds more than ${size(bytes)}: import it with the command, forkmap import.`, "wrong");
-      else if (!file.size) place.end("The file is empty, or a folder: choose the files in it.", "wrong");
+      else if (!(await holds(file))) place.end("The file is empty, or a folder: choose the files in it.", "wrong");
       else {
         place.begin();
-        await send(file, place, url);
+        await send(asked, file, place, url);
         refresh();
       }
     }

@@ -136,6 +136,17 @@ def test_what_is_too_long_or_empty_is_not_even_sent(url: str, page: Page) -> Non
     assert sent == []
 
 
+def test_a_folder_that_is_dropped_is_told_and_not_sent(url: str, page: Page, tmp_path: Path) -> None:
+    page.goto(url)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    (tmp_path / "traces").mkdir()
+    dropping = page.context.new_cdp_session(page)
+    what = {"items": [], "files": [str(tmp_path / "traces")], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        dropping.send("Input.dispatchDragEvent", {"type": kind, "x": 300, "y": 300, "data": what})
+    expect(page.locator(".tray > ul > li")).to_contain_text("The file is empty, or a folder")
+
+
 def test_a_file_over_the_page_shows_where_it_may_be_dropped(url: str, page: Page) -> None:
     page.goto(url)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
