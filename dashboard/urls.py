@@ -9,7 +9,7 @@
     /runs?agent=A&window=all&view=tools&outcome=failure&node=KEY&sort=-steps&page=2
                                             the runs of a map: see Filters in engine.listing
     /runs.csv?…, /runs.json?…               the same runs, all pages, to keep
-    /live?agent=A                           runs in flight, worst odds first, of every agent or one
+    /live?agent=A                           runs in flight, lowest estimate first, of every agent or one
     /calibration?agent=A&window=all
     /compare?ticket=T&a=RUN&b=RUN           two runs side by side; without both, what there is to compare
     /changes?agent=A&window=all&since=TIME  what changed at a moment, or from version old= to new=

@@ -67,7 +67,7 @@ def runs(page: Page) -> Locator:
 
 
 def test_what_begins_and_ends_is_seen_without_loading_the_page_again(page: Page, store: MemoryStore) -> None:
-    expect(runs(page)).to_have_text(["doomed", "fine", "odd"])
+    expect(runs(page)).to_have_text(["doomed", "odd", "fine"])
     store.become([*over(), DOOMED, in_flight("second", BAD, age_s=5)])
     expect(runs(page)).to_have_text(["second", "doomed"])
     expect(page.locator(".headline")).to_contain_text("2 runs in flight: 2 likely failures.")
@@ -87,21 +87,21 @@ def test_lines_keep_their_places_until_they_are_left(page: Page, store: MemorySt
         runs(page).nth(1).focus()
     expect(note).to_be_visible()
     store.become([*over(), in_flight("new", BAD, age_s=5), FINE, ODD])
-    expect(runs(page)).to_have_text(["doomed", "fine", "odd", "new"])
+    expect(runs(page)).to_have_text(["doomed", "odd", "fine", "new"])
     expect(page.get_by_role("row", name="doomed")).to_contain_text("No longer in flight")
     if by == "pointer":
         page.locator("h1").hover()
     else:
         page.get_by_role("button", name="Pause").focus()
-    expect(runs(page)).to_have_text(["new", "fine", "odd"])
+    expect(runs(page)).to_have_text(["new", "odd", "fine"])
     expect(note).to_be_hidden()
 
 
 def test_a_refresh_leaves_the_focus_where_it_is(page: Page, store: MemoryStore) -> None:
-    runs(page).nth(1).focus()
+    runs(page).nth(2).focus()
     store.become([*over(), DOOMED, in_flight("fine", f"{GOOD} llm:m"), ODD])
     expect(page.get_by_role("row", name="fine")).to_contain_text("4 steps")
-    expect(runs(page).nth(1)).to_be_focused()
+    expect(runs(page).nth(2)).to_be_focused()
 
 
 def test_space_and_the_button_pause(page: Page, store: MemoryStore) -> None:
@@ -125,7 +125,7 @@ def test_keys_go_from_run_to_run_and_open_one(page: Page) -> None:
     expect(page).to_have_url(re.compile(r"/run\?run=doomed$"))
     expect(page.get_by_role("heading", level=1)).to_have_text("doomed")
     page.go_back()
-    expect(runs(page)).to_have_text(["doomed", "fine", "odd"])
+    expect(runs(page)).to_have_text(["doomed", "odd", "fine"])
 
 
 def test_a_line_opens_its_run_and_a_link_in_it_what_it_says(page: Page) -> None:
@@ -156,7 +156,7 @@ def test_names_are_text_and_the_page_is_no_wider_than_its_window(page: Page, sto
     hostile = [in_flight(name, "tool:a", 60 + place, name, name) for place, name in enumerate(HOSTILE)]
     store.become([*over(), *FLYING, *hostile])
     expect(runs(page)).to_have_count(7)
-    assert runs(page).all_text_contents() == ["doomed", "fine", *HOSTILE, "odd"]
+    assert runs(page).all_text_contents() == ["doomed", *HOSTILE, "odd", "fine"]
     assert page.locator(".live img").count() == 0
     for width in (1024, 1280, 1920):
         page.set_viewport_size({"width": width, "height": 800})

@@ -1,4 +1,4 @@
-"""Runs in flight, worst odds first, by the maps of their agents and the fuses that would fire."""
+"""Runs in flight, lowest estimate first, by the maps of their agents and the fuses that would fire."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def _inferred(tally: Tally) -> list[str]:
 
 
 def firing_in(policy: Policy, now: Triage) -> list[InFlight]:
-    """The runs in flight that a policy's fuse would fire in, worst odds first."""
+    """The runs in flight that a policy's fuse would fire in, lowest estimate first."""
     return [flight for flight in now.runs if any(each.policy.name == policy.name for each in flight.fired)]
 
 

@@ -1,4 +1,4 @@
-"""Runs in flight, worst odds first: which are going wrong now, and what a fuse would say."""
+"""Runs in flight, lowest estimate first: which are going wrong now, and what a fuse would say."""
 
 from __future__ import annotations
 
