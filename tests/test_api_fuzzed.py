@@ -119,7 +119,7 @@ def run(schema: BaseSchema) -> tuple[dict[str, Counter[int]], list[str]]:
 
 
 def test_every_operation_keeps_what_its_description_promises(server: Server, key: str) -> None:
-    for path in ("maps", "calibration"):
+    for path in ("maps", "calibration", "backtest"):
         while get(server.address, f"/api/v1/{path}?agent=desk", key).status == 202:
             pass
     described = json.loads(get(server.address, "/api/openapi.json").body)
