@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from engine.chance import Chance
@@ -53,8 +53,10 @@ def grounds(evidence: Evidence) -> str:
     return f"not shown within {_IN[within]}, {_runs(found.runs)} could have shown it"
 
 
-def sentence(within: Within, found: Stratified, worse: bool) -> str:
-    """What one comparison within strata shows.
+def sentence(
+    within: Within, found: Stratified, worse: bool, written: Callable[[float], str] = compared
+) -> str:
+    """What one comparison within strata shows; ``written`` is how p is, with its sign.
 
     >>> first, figures = sentence(
     ...     "tickets", Stratified(0.004, -0.41, -0.62, -0.2, 12, 40, 18, 15, 1e-6), worse=True
@@ -72,7 +74,7 @@ def sentence(within: Within, found: Stratified, worse: bool) -> str:
     few = ", too few whatever their outcomes" if found.least >= ALPHA else ""
     return (
         f"{start} within {_IN[within]}: beside others of the same {of}, runs that took it succeed "
-        f"{_gap(found)}, exact p {compared(found.p)}); {_runs(found.runs)} of "
+        f"{_gap(found)}, exact p {written(found.p)}); {_runs(found.runs)} of "
         f"{_strata(found.strata, within)} {could}{few}."
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dash.development.base_component import Component
 
-from dashboard.components import html
+from dashboard.components import html, words
 from engine.builder import Answer, Failed, Ready
 from engine.chance import Chance
 from engine.grounds import NO_TICKET, comparisons, grounds, overall, sentence
@@ -33,11 +33,15 @@ def line(found: Evidence) -> Component:
 
 
 def told(found: Evidence) -> Component:
-    """Every comparison within strata in a sentence; what a ticket would add where there is none."""
-    sentences = [sentence(within, each, found.worse) for within, each in comparisons(found)]
-    lacking = [] if found.strata.tickets else [NO_TICKET]
+    """How far a fork is shown: its label, and every comparison within strata."""
     head = html.H3(["Is it the step? ", badge(found)])
-    return html.Section([head, html.Ul([*map(_item, [*sentences, *lacking])])], className="grounds-told")
+    return html.Section([head, sentences(found)], className="grounds-told")
+
+
+def sentences(found: Evidence) -> Component:
+    """Every comparison within strata in a sentence; what a ticket would add where there is none."""
+    told = [sentence(within, each, found.worse, words.probability) for within, each in comparisons(found)]
+    return html.Ul([*map(_item, told if found.strata.tickets else [*told, NO_TICKET])])
 
 
 def _item(text: str) -> Component:
@@ -49,9 +53,8 @@ def _item(text: str) -> Component:
 def summed_up(behaviour: BehaviourMap, found: Mapping[int, Evidence], chance: Answer[Chance]) -> list[Any]:
     """What holds of all fatal forks together; that chance is still being counted, or could not be."""
     known = chance.value if isinstance(chance, Ready) else None
-    sentences = overall(behaviour, found, known)
+    told = overall(behaviour, found, known)
     if known is None and behaviour.tested:
-        failed = isinstance(chance, Failed)
-        how = "could not be counted" if failed else "is being counted"
-        sentences.append(f"How many forks chance alone would make {how}.")
-    return [html.P(" ".join(sentences), className="summed-up")] if sentences else []
+        how = "could not be counted" if isinstance(chance, Failed) else "is being counted"
+        told.append(f"How many forks chance alone would make {how}.")
+    return [html.P(" ".join(told), className="summed-up")] if told else []

@@ -7,7 +7,7 @@ from dash.development.base_component import Component
 from dashboard import urls
 from dashboard.components import grounds, html, words
 from dashboard.urls import Look
-from engine.forks import Fork, explain, forks_between
+from engine.forks import Fork, forks_between
 from engine.maps import BehaviourMap
 from engine.strata import Evidence, evidence
 
@@ -24,10 +24,14 @@ def parting(behaviour: BehaviourMap, a: str, b: str) -> list[Component]:
     ]
 
 
-def _fork(behaviour: BehaviourMap, fork: Fork, shown: Evidence) -> list[Component]:
-    cohort = behaviour.cohort
+def _fork(behaviour: BehaviourMap, fork: Fork, shown: Evidence) -> Component:
+    cohort, kind = behaviour.cohort, "golden" if fork.runs_gained > 0 else "fatal"
     place = Look(agent=cohort.agent, window=cohort.window, view=cohort.view, node=fork.key)
-    kind = "golden fork" if fork.runs_gained > 0 else "fatal fork"
     link = html.Link(f"step {len(fork.path)}, {words.bare(fork.path[-1])}", href=urls.map_url(place))
-    said = html.P(["On the map ", link, f", is a {kind}: {explain(fork)}"])
-    return [said, grounds.told(shown)]
+    counts = (
+        f"{fork.successes:,} of {fork.support:,} succeeded against {fork.sibling_successes:,} of "
+        f"{fork.sibling_support:,} that went another way"
+    )
+    said = ["On the map ", link, f", is a {kind} fork: {counts} (p {words.probability(fork.p)}). "]
+    how = html.Details([html.Summary("Is it the step? How it was compared"), grounds.sentences(shown)])
+    return html.Div([html.P([*said, grounds.line(shown)]), how], className=kind)

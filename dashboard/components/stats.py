@@ -41,8 +41,8 @@ def strip(stats: Iterable[Stat]) -> Component:
     )
 
 
-def of_map(behaviour: BehaviourMap, forks: int, hotspots: int) -> list[Stat]:
-    """What a map stands on."""
+def of_map(behaviour: BehaviourMap, forks: int, confirmed: int, hotspots: int) -> list[Stat]:
+    """What a map stands on, and what is found on it."""
     totals, look = behaviour.totals, counted.look_at(behaviour)
     impossible = (
         f"{behaviour.impossible:,} could not be {FORK_GAP_POINTS} points worse"
@@ -68,7 +68,11 @@ def of_map(behaviour: BehaviourMap, forks: int, hotspots: int) -> list[Stat]:
             "some left out, see above" if totals.bounds_met else "nothing left out",
         ),
         Stat(f"{behaviour.tested:,}", "branches tested", impossible),
-        Stat(f"{forks:,}", "fatal fork" if forks == 1 else "fatal forks"),
+        Stat(
+            f"{forks:,}",
+            "fatal fork" if forks == 1 else "fatal forks",
+            f"{confirmed or 'none'} confirmed" if forks else "",
+        ),
         Stat(f"{hotspots:,}", "hotspot" if hotspots == 1 else "hotspots"),
     ]
 

@@ -31,6 +31,7 @@ from engine import queries, strata
 from engine.builder import TTL_S, Absent, Answer, Building, Failed, Ready
 from engine.chance import Chance
 from engine.forks import Fork, Hotspot, fork_at, forks, golden_forks, hotspots
+from engine.grounds import count_confirmed
 from engine.maps import BehaviourMap
 from engine.occurrences import Occurrences
 from engine.queries import Example
@@ -113,7 +114,7 @@ def _body(
             *_notices([look.complaint, lost, *stats.caveats(behaviour)]),
             headline.headline(behaviour, found, shown, spots, look),
             *grounds.summed_up(behaviour, shown, chance),
-            stats.strip(stats.of_map(behaviour, len(found), len(spots))),
+            stats.strip(stats.of_map(behaviour, len(found), count_confirmed(shown), len(spots))),
             *_aside(stats.asides(behaviour)),
             html.Div([main, html.Div(side, className="map-side")], className="map"),
             wherever.wherever(behaviour, steps, look),
