@@ -13,8 +13,9 @@ from playwright.sync_api import Browser, Page, expect
 from dashboard.app import Settings, create_app
 from engine.fuses import Policy
 from engine.keys import Role, mint
+from engine.runs import Outcome
 from tests.browser import served
-from tests.memory_store import NOW_NS, MemoryStore, corpus
+from tests.memory_store import NOW_NS, MemoryStore, corpus, make_run
 from tests.test_fuses_page import ODDS, fired
 
 HOSTILE = "<img onerror=alert(1)>\u202e" + "n" * 120 + "🔥"
@@ -152,6 +153,13 @@ def test_a_hostile_name_is_text_and_fits(page: Page, site: Site) -> None:
         root = "document.documentElement"
         assert page.evaluate(f"{root}.scrollWidth - {root}.clientWidth") == 0
     assert_accessible(page)
+
+
+def test_a_menu_of_long_names_fits(page: Page, site: Site) -> None:
+    site.store.become([*corpus(), make_run("run", "tool:a", Outcome.SUCCESS, "X" * 160)])
+    page.goto(f"/live?agent={'X' * 160}")
+    expect(page.get_by_label("Agent", exact=True)).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280
 
 
 def test_who_may_only_read_is_offered_nothing_to_change(page: Page, site: Site) -> None:
