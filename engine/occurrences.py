@@ -6,14 +6,13 @@ is looked for likewise. What is found goes with how runs end: that it is the rea
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from engine.forks import compared
-from engine.growing import Flags, Ints
+from engine.growing import Flags, Floats, Ints
 from engine.paths import BUCKET_STARTS, Paths, Token, bucket
 from engine.runs import Outcome, Run, View
 from engine.siblings import ALPHA, FORK_GAP_POINTS, MIN_SUPPORT
@@ -42,7 +41,7 @@ class Occurrence(NamedTuple):
     other_support, other_successes, other_rate : int, int, float
         The same of the completed runs that have it not.
     p, q : float
-        Fisher's exact test, and its Benjamini-Hochberg q-value over all steps tested.
+        Fisher's exact test, and its Benjamini-Hochberg q-value over all steps and failed calls tested.
     runs_lost : float
         Runs that would have succeeded besides, at the others' rate; negative of a golden step.
     strata : Strata
@@ -76,7 +75,7 @@ class Occurrence(NamedTuple):
 
 
 class Family(NamedTuple):
-    """What is found among steps that were tested together.
+    """What is found among steps, or among failed calls; all of them are tested together.
 
     Attributes
     ----------
@@ -104,11 +103,21 @@ class Occurrences(NamedTuple):
 
 
 class _Incidence(NamedTuple):
-    """Which run has which step: pairs of numbers, each once."""
+    """Which run has which step, or failed call of one: pairs of numbers, each once."""
 
     steps: tuple[Token, ...]
+    failed: Flags
     run: Ints
     step: Ints
+
+
+class _Tests(NamedTuple):
+    """The steps tested, with p- and q-values, and the runs lost or gained; 0 where that is not clear."""
+
+    step: Ints
+    p: Floats
+    q: Floats
+    lost: Floats
 
 
 def occurrences(paths: Paths, failed: Mapping[str, Iterable[str]]) -> Occurrences:
@@ -125,8 +134,9 @@ def occurrences(paths: Paths, failed: Mapping[str, Iterable[str]]) -> Occurrence
     won = paths.outcome[completed] == Outcome.SUCCESS
     run_ids = [paths.run_ids[run] for run in completed.tolist()]
     of = columns(*([each[run] for run in completed.tolist()] for each in (paths.tickets, paths.versions)))
-    steps = _family(_taken(paths, completed), won, of, failed=False)
-    calls = _family(_failed(run_ids, failed), won, of, failed=True)
+    has = _joined(_taken(paths, completed), _failed(run_ids, failed))
+    tests = _tests(has, won)
+    steps, calls = (_family(has, tests, won, of, is_failed) for is_failed in (False, True))
     return Occurrences(completed.size, steps, calls)
 
 
@@ -169,11 +179,21 @@ def _once(steps: tuple[Token, ...], run: Ints, step: Ints) -> _Incidence:
     runs = int(run.max(initial=0)) + 1
     pairs = np.sort(step * runs + run)
     step, run = np.divmod(pairs[np.diff(pairs, prepend=-1) > 0], runs)
-    return _Incidence(steps, run, step)
+    return _Incidence(steps, np.zeros(len(steps), bool), run, step)
 
 
-def _family(has: _Incidence, won: Flags, of: Columns, failed: bool) -> Family:
-    """Test the steps together and pick those that end clearly worse or better."""
+def _joined(taken: _Incidence, failed: _Incidence) -> _Incidence:
+    """Steps and failed calls behind one another: they are tested together."""
+    return _Incidence(
+        taken.steps + failed.steps,
+        np.repeat([False, True], [len(taken.steps), len(failed.steps)]),
+        np.concatenate([taken.run, failed.run]),
+        np.concatenate([taken.step, failed.step + len(taken.steps)]),
+    )
+
+
+def _tests(has: _Incidence, won: Flags) -> _Tests:
+    """Test every step that enough runs have, and enough have not."""
     support = np.bincount(has.step, minlength=len(has.steps))
     successes = np.bincount(has.step[won[has.run]], minlength=len(has.steps))
     tested = np.flatnonzero((support >= MIN_SUPPORT) & (won.size - support >= MIN_SUPPORT))
@@ -182,30 +202,31 @@ def _family(has: _Incidence, won: Flags, of: Columns, failed: bool) -> Family:
     p = fisher_exact(own_won, own - own_won, others_won, others - others_won)
     q = benjamini_hochberg(p) if tested.size else p
     gap = others_won * own - own_won * others
-    clear = np.flatnonzero((p < ALPHA) & (100 * np.abs(gap) >= FORK_GAP_POINTS * own * others))
-    lost = gap[clear] / others[clear]
-    order = np.lexsort((p[clear], -np.abs(lost)))
-    sides = [clear[order[lost[order] > 0]], clear[order[lost[order] < 0]]]
+    clear = (p < ALPHA) & (100 * np.abs(gap) >= FORK_GAP_POINTS * own * others)
+    return _Tests(tested, p, q, np.where(clear, gap / np.maximum(others, 1), 0.0))
+
+
+def _family(has: _Incidence, tests: _Tests, won: Flags, of: Columns, failed: bool) -> Family:
+    """What was found among steps, or among failed calls, the weightiest first."""
+    order = np.lexsort((tests.p, -np.abs(tests.lost)))
+    order = order[has.failed[tests.step[order]] == failed]
+    sides = [order[tests.lost[order] > 0], order[tests.lost[order] < 0]]
     harmful, golden = (
-        tuple(
-            _occurrence(has, int(tested[each]), won, of, failed)._replace(p=float(p[each]), q=float(q[each]))
-            for each in side[:LISTED]
-        )
-        for side in sides
+        tuple(_occurrence(has, tests, each, won, of) for each in side[:LISTED].tolist()) for side in sides
     )
-    return Family(tested.size, harmful, golden, sides[0].size, sides[1].size)
+    return Family(order.size, harmful, golden, sides[0].size, sides[1].size)
 
 
-def _occurrence(has: _Incidence, step: int, won: Flags, of: Columns, failed: bool) -> Occurrence:
-    """A step with its counts and strata; its p- and q-value come from the tests of all."""
-    mine = np.zeros(won.size, bool)
+def _occurrence(has: _Incidence, tests: _Tests, test: int, won: Flags, of: Columns) -> Occurrence:
+    """A step that was found, with its counts and strata."""
+    step, mine = int(tests.step[test]), np.zeros(won.size, bool)
     mine[has.run[has.step == step]] = True
     own, own_won = int(mine.sum()), int(won[mine].sum())
     others, others_won = won.size - own, int(won.sum()) - own_won
     low, high = wilson_one(own_won, own)
     return Occurrence(
         step=has.steps[step],
-        failed=failed,
+        failed=bool(has.failed[step]),
         support=own,
         successes=own_won,
         rate=own_won / own,
@@ -214,8 +235,8 @@ def _occurrence(has: _Incidence, step: int, won: Flags, of: Columns, failed: boo
         other_support=others,
         other_successes=others_won,
         other_rate=others_won / others,
-        p=math.nan,
-        q=math.nan,
+        p=float(tests.p[test]),
+        q=float(tests.q[test]),
         runs_lost=own * others_won / others - own_won,
         strata=strata(of, np.arange(won.size), mine, won),
     )

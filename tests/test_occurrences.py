@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from engine import demo
 from engine import occurrences as occurring
 from engine.maps import build
 from engine.occurrences import Family, Occurrence, explain, failures, occurrences
-from engine.paths import CUT, Token
-from engine.runs import Outcome, Run, Source
+from engine.paths import CUT, Paths, Token
+from engine.runs import Cohort, Outcome, Run, Source
 from engine.statistics import wilson_one
 from engine.steps import Step
+from engine.store.sqlite import open_store
 from engine.strata import Held, Strata, held
 from tests import reference
 from tests.reference import MARK, Sample
@@ -122,6 +125,8 @@ def test_failed_calls_are_compared_among_themselves() -> None:
     (harmful,) = found.failed.harmful
     assert told([harmful]) == ["tool:a 1/6 against 9/9"]
     assert (harmful.failed, found.failed.tested) == (True, 1)
+    assert found.steps.tested == 2, "a and b, each against the other"
+    assert harmful.q == pytest.approx(3 * float(reference.fisher(1, 5, 9, 0))), "one of three tests"
     assert explain(harmful).startswith("1 of 6 runs with a failed call of tool:a, wherever it stood, succ")
     assert "(100.0%) without one;" in explain(harmful)
 
@@ -201,3 +206,44 @@ def test_steps_equal_the_reference(samples: list[Sample]) -> None:
 
 def every(samples: list[Sample]) -> set[reference.Token]:
     return {token for sample in samples for token in reference.path(sample.signatures)} - {MARK}
+
+
+@pytest.fixture(scope="module")
+def of_demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Paths, dict[str, frozenset[str]]]:
+    """Paths and failed calls of the demo's largest agent."""
+    store = open_store(tmp_path_factory.mktemp("demo") / "demo.sqlite", create=True)
+    demo.load(store)
+    cohort = Cohort("default", "support-agent")
+    found = store.paths(cohort, demo.NOW_NS), failures(store.histories(cohort, demo.NOW_NS))
+    store.close()
+    return found
+
+
+def test_where_outcomes_are_shuffled_hardly_anything_is_confirmed(
+    of_demo: tuple[Paths, dict[str, frozenset[str]]],
+) -> None:
+    """Of 200 shuffles at most 5 % have a step that is confirmed, and at most 5 % one that is significant.
+
+    Both are rarer where a step stands for others, as here.
+    """
+    paths, failed = of_demo
+    completed, chance = np.flatnonzero(paths.outcome < Outcome.UNKNOWN), np.random.default_rng(7)
+    labels = []
+    for _ in range(200):
+        outcome = paths.outcome.copy()
+        outcome[completed] = chance.permutation(outcome[completed])
+        found = occurrences(replace(paths, outcome=outcome), failed)
+        listed = [
+            each for family in (found.steps, found.failed) for each in (*family.harmful, *family.golden)
+        ]
+        labels.append({each.evidence.label for each in listed})
+    assert sum("confirmed" in each for each in labels) <= 10
+    assert sum({"confirmed", "significant"} & each != set() for each in labels) <= 10
+    assert any(labels), "some shuffles make a difference that may be chance"
+
+
+def test_on_the_demo_what_was_planted_is_confirmed(of_demo: tuple[Paths, dict[str, frozenset[str]]]) -> None:
+    found = occurrences(*of_demo)
+    (first, *_), (call, *_) = found.steps.harmful, found.failed.harmful
+    assert (str(first.step), first.evidence.label) == ("tool:search_orders×3-5", "confirmed")
+    assert (str(call.step), call.evidence.label) == ("tool:search_orders", "confirmed")

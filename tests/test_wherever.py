@@ -149,6 +149,6 @@ def test_the_command_says_the_same(path: Path, store: Store, capsys: pytest.Capt
     assert (
         "tool:search_orders×3-5 5 of 50 runs that took tool:search_orders×3-5, wherever it stood, succeeded "
         "(10.0%, 95% interval 4.3–21.4%), against 93 of 130 (71.5%) that did not; Fisher p = 2.2e-14, q = "
-        "1.3e-13. 31 runs lost against that rate; confirmed: holds within tickets and versions together."
+        "1e-13. 31 runs lost against that rate; confirmed: holds within tickets and versions together."
     ) in said
     assert main(["steps", "nobody", "--store", str(path)]) == 2
