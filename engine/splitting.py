@@ -46,10 +46,12 @@ def _sides(store: Store, cohort: Cohort, split: Split, now_ns: int, max_runs: in
 def parted(window: Window, at_ns: int, now_ns: int) -> tuple[Window, Window]:
     """A window up to a moment, and from it on; a moment outside leaves one of them empty.
 
-    >>> parted(Window(10, 30), 20, 99), parted(Window(10, 30), 5, 99)[0]
-    ((Window(start_ns=10, end_ns=20, days=30), Window(start_ns=20, end_ns=30, days=30)), \
-Window(start_ns=10, end_ns=10, days=30))
+    >>> [each.bounds(99) for each in parted(Window(10, 30), 20, 99)]
+    [(10, 20), (20, 30)]
+    >>> parted(Window(10, 30), 5, 99)[0].bounds(99), parted(Window(10), 20, 99)[1].end_ns
+    ((10, 10), None)
     """
     start_ns, end_ns = window.bounds(now_ns)
     at_ns = min(max(at_ns, start_ns), end_ns)
-    return Window(start_ns, at_ns), Window(at_ns, end_ns)
+    is_open = window.is_symbol or window.end_ns is None
+    return Window(start_ns, at_ns), Window(at_ns, None if is_open else end_ns)

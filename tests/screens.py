@@ -35,7 +35,7 @@ DEMO = {
         "calibration-poor": "/calibration?agent=repo-agent",
     },
     urls.CHANGES: {
-        "changes": "/changes?agent=support-agent&since=2026-02-20",
+        "changes": "/changes?agent=support-agent&since=2026-10-10",
         "changes-choose": "/changes?agent=support-agent",
         "changes-few": "/changes?agent=support-agent&since=1990-01-01",
         "changes-whose": "/changes",

@@ -79,7 +79,6 @@ def _moment(look: Look) -> Component:
         value=value,
         placeholder="2026-01-31T06:00",
         autoComplete="off",
-        required=True,
     )
     fields = [html.Label([html.Span("Before and since (UTC)"), box])]
     return _form(look, "Compare before and after a moment", fields)

@@ -61,7 +61,8 @@ def _whose(service: Service, look: Look) -> Page:
     agents = [each.agent for each in service.store.agents(service.tenant, ALL_TIME, service.now_ns())]
     links = [html.Li(html.Link(name, href=urls.changes_url(look._replace(agent=name)))) for name in agents]
     said = "Two sides of one agent are compared. Whose?" if links else "No run is in this store yet."
-    body = html.Section([html.H1("What changed"), html.P(said), html.Ul(links)], className="card state")
+    listed = html.Ul(links, className="found changes-whose")
+    body = html.Section([html.H1("What changed"), html.P(said), listed], className="card state")
     return Page("Changes", body, stamp=repr(agents))
 
 
