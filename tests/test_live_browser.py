@@ -156,7 +156,7 @@ def test_names_are_text_and_the_page_is_no_wider_than_its_window(page: Page, sto
     hostile = [in_flight(name, "tool:a", 60 + place, name, name) for place, name in enumerate(HOSTILE)]
     store.become([*over(), *FLYING, *hostile])
     expect(runs(page)).to_have_count(7)
-    assert runs(page).all_text_contents() == ["doomed", *HOSTILE, "odd", "fine"]
+    assert runs(page).all_text_contents() == ["doomed", "odd", "fine", *HOSTILE]
     assert page.locator(".live img").count() == 0
     for width in (1024, 1280, 1920):
         page.set_viewport_size({"width": width, "height": 800})
