@@ -51,7 +51,7 @@ def service() -> Iterator[Service]:
 def settled(service: Service, url: str) -> Page:
     """The page at a URL once nothing on it is being built."""
     path, _, search = url.partition("?")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while (page := find_page(service, path, urls.parse(search))).waiting:
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -462,7 +462,7 @@ def test_a_long_text_is_quoted_in_part(service: Service, url: str) -> None:
 def built_map_url(client: FlaskClient, window: str = "") -> str:
     """Address of the built map's columns, as the map page gives it."""
     asked = callback_of("/map", f"?agent={AGENT}&{window}")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         told = json.loads(client.post("/_dash-update-component", json=asked).text)["response"]
         if (source := re.search(r'"src":("[^"]+")', told["body"]["data"])) is not None:

@@ -18,7 +18,7 @@ def parting(behaviour: BehaviourMap, a: str, b: str) -> list[Component]:
     if not forks:
         return []
     shown = evidence(behaviour, [fork.node for fork in forks])
-    told = [part for fork in forks for part in _fork(behaviour, fork, shown[fork.node])]
+    told = [_fork(behaviour, fork, shown[fork.node]) for fork in forks]
     return [
         html.Section([html.H2("What other runs say of where they part"), *told], className="card parting")
     ]
