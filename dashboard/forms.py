@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from flask import Flask, Response, redirect, request
+from flask import Flask, abort, redirect, request
 from werkzeug.wrappers import Response as Answer
 
 from dashboard import urls
@@ -26,27 +26,27 @@ def register(server: Flask, service: Service) -> None:
         back = redirect(urls.run_url(urls.parse(urlencode(asked.to_dict()))), 303)
         word = OUTCOMES.get(asked.get("outcome", "") or asked.get(UNDO, ""))
         if word is None:
-            return _refused("This is no outcome.", 400)
+            abort(400, "This is no outcome.")
         try:
             _say(service, asked.get("run", ""), Outcome[word.upper()])
         except UnknownRunError:
             return back
         except StoreError as error:
-            return _refused(str(error), 503)
+            abort(503, str(error))
         return back
 
     def save() -> Answer:
         agent, text = request.form.get("agent", ""), request.form.get("rules", "")
         if len(text) > rules.MAX_TEXT:
-            return _refused(rules.too_long(text), 400)
+            abort(400, rules.too_long(text))
         try:
             if not rules.is_known(service, agent):
-                return _refused(rules.nobody(agent), 404)
+                abort(404, rules.nobody(agent))
             service.store.set_rules(service.tenant, agent, parse_rules(text))
         except InputError:
             return redirect(urls.rules_url(agent, text), 303)
         except StoreError as error:
-            return _refused(str(error), 503)
+            abort(503, str(error))
         service.maps.renew(service.tenant, agent)
         return redirect(urls.rules_url(agent), 303)
 
@@ -67,7 +67,3 @@ def _say(service: Service, run_id: str, outcome: Outcome) -> None:
     else:
         say_now(store, caller.tenant, run_id, outcome, signed(BY_HAND, caller.name), service.now_ns())
     service.maps.renew(caller.tenant, run.agent)
-
-
-def _refused(sentence: str, status: int) -> Response:
-    return Response(sentence, status, mimetype="text/plain")

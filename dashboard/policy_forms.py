@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flask import Flask, Response, redirect, request
+from flask import Flask, abort, redirect, request
 from msgspec.structs import replace
 from werkzeug.wrappers import Response as Answer
 
@@ -40,7 +40,7 @@ def register(server: Flask, service: Service) -> None:
     def set_mode() -> Answer:
         mode, policy = _MODES.get(request.form.get("mode", "")), named(request.form.get("name", ""))
         if mode is None:
-            return Response("This is no mode of a policy.", 400, mimetype="text/plain")
+            abort(400, "This is no mode of a policy.")
         if policy is not None:
             store.set_policy(service.tenant, replace(policy, mode=mode))
         return _back(urls.fuses_url(policy=request.form.get("policy", "")))
@@ -69,7 +69,7 @@ def _answered(view: Callable[[], Answer]) -> Callable[[], Answer]:
         try:
             return view()
         except StoreError as error:
-            return Response(str(error), 503, mimetype="text/plain")
+            abort(503, str(error))
 
     return answer
 

@@ -179,6 +179,22 @@ def test_a_policy_that_was_typed_outlasts_the_session(door: Door) -> None:
     assert (target.partition("?")[0], draft.name, draft.percent) == (urls.FUSES, "low", "7")
 
 
+def test_who_may_not_save_is_told_on_a_page_that_leads_back_to_what_was_typed(door: Door) -> None:
+    headers = bearing(door.keys[Role.READ]) | {"Accept": "text/html,*/*;q=0.8"}
+    answer = door.client().post(urls.SAVE_POLICY, headers=headers, data={"edit": "", "name": "low"})
+    assert (answer.status_code, answer.mimetype) == (403, "text/html")
+    assert "This takes a key of the role admin, and this one has the role read." in answer.text
+    assert 'href="/fuses?edit=&amp;draft=name%3Dlow%26' in answer.text and '<a href="/">' in answer.text
+
+
+def test_a_wrong_method_is_told_on_a_page_and_to_a_script_without_one(door: Door) -> None:
+    client, headers = door.client(), bearing(door.keys[Role.ADMIN])
+    page = client.delete("/map", headers=headers | {"Accept": "text/html"})
+    assert (page.status_code, "This was not done" in page.text) == (405, True)
+    assert "GET" in page.headers["Allow"]
+    assert "This was not done" not in client.delete("/map", headers=headers).text
+
+
 def test_an_origin_that_is_no_address_is_foreign(door: Door) -> None:
     client, headers = door.client(), {"Origin": "http://["}
     assert client.post("/v1/traces", headers=headers).status_code == 403

@@ -6,10 +6,12 @@ import msgspec
 from flask import Flask, Response, current_app, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.routing import Rule
+from werkzeug.wrappers import Response as Answer
 
 from dashboard import urls
 from dashboard.api import intake
 from dashboard.api.otlp import RETRY_AFTER_S
+from dashboard.auth import plain
 from dashboard.documents.problem import problem_document
 from dashboard.service import Service
 from engine.errors import (
@@ -54,7 +56,7 @@ def problem(status: int, detail: str, retry_after_s: int | None = None, column: 
 def register(server: Flask, service: Service) -> None:
     """Let what goes wrong under the API's address end as a problem, and for exporters as OTLP says.
 
-    Elsewhere it stays what it is.
+    Elsewhere a person reads it on a page.
     """
 
     def wrong(error: Exception) -> Response:
@@ -66,7 +68,7 @@ def register(server: Flask, service: Service) -> None:
     def unavailable(error: Exception) -> Response:
         return _under_api(error, 503, RETRY_AFTER_S)
 
-    def refused(error: HTTPException) -> HTTPException | Response:
+    def refused(error: HTTPException) -> HTTPException | Answer:
         if request.path.startswith(urls.OTLP):
             return intake.refused(error)
         if request.path == urls.PROMETHEUS:
@@ -75,7 +77,7 @@ def register(server: Flask, service: Service) -> None:
                 text, error.code or 500, _without_type(error), content_type="text/plain; charset=utf-8"
             )
         if not request.path.startswith(urls.PROGRAMS):
-            return error
+            return plain.refused(error)
         response = problem(error.code or 500, error.description or "")
         response.headers.extend(_without_type(error))
         return response

@@ -85,7 +85,7 @@ class Gate:
         if caller is None and roles.is_page(rule, request.method, request.path):
             return redirect(urls.sign_in_url(request.full_path.removesuffix("?")))
         if caller is None and request.mimetype == FORM and not roles.is_program(request.path):
-            return redirect(urls.sign_in_url(_form_page()), 303)
+            return redirect(urls.sign_in_url(form_page()), 303)
         if caller is None:
             raise refusal(KeyRefusedError(NEEDED))
         if not caller.may(needed):
@@ -175,7 +175,7 @@ def _answered() -> Iterator[None]:
         abort(503, UNREADABLE)
 
 
-def _form_page() -> str:
+def form_page() -> str:
     """The page that a form was sent from, as a path of this server; a policy's keeps what was typed."""
     if request.path == urls.SAVE_POLICY:
         draft = drafts.write(drafts.typed(request.form))

@@ -9,27 +9,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from flask import Flask, Response, redirect, render_template_string, request
+from flask import Flask, Response, redirect, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as Answer
 
 from dashboard import urls
+from dashboard.auth import plain
 from dashboard.auth.gate import Gate, refuse_foreign
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="UTF-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-{% if again %}<meta http-equiv="refresh" content="0; url={{ again }}">{% endif %}
-<title>Sign in · Forkmap</title>
-<link rel="icon" href="/_favicon.ico">
-<script src="/assets/theme.js"></script>
-<link rel="stylesheet" href="/assets/theme.css">
-<link rel="stylesheet" href="/assets/app.css">
-</head>
-<body>
-<main class="signin">
+_PAGE = """<main class="signin">
 {% if again %}
 <p><a href="{{ again }}">Go on to Forkmap</a></p>
 {% else %}
@@ -48,8 +36,6 @@ _PAGE = """<!DOCTYPE html>
 </form>
 {% endif %}
 </main>
-</body>
-</html>
 """
 
 
@@ -96,5 +82,4 @@ def sign_out(gate: Gate) -> Answer:
 
 
 def _page(target: str = urls.HOME, said: str = "", again: str = "") -> Response:
-    page = render_template_string(_PAGE, target=target, said=said, again=again)
-    return Response(page, mimetype="text/html")
+    return plain.page("Sign in", _PAGE, again, target=target, said=said)
