@@ -10,6 +10,7 @@ from dash.development.base_component import Component
 from dashboard import urls
 from dashboard.components import html, tokens, words
 from dashboard.components.access import aria, data
+from dashboard.components.evidence import weight
 from dashboard.components.grounds import line
 from dashboard.urls import Look
 from engine.builder import Answer, Failed, Ready
@@ -120,7 +121,9 @@ def _line(behaviour: BehaviourMap, look: Look, found: Occurrence, side: str) -> 
     )
     bounds = html.Span(words.interval(found.low, found.high), className="bounds")
     others = f"{found.other_successes:,} of {found.other_support:,}, {words.percent(found.other_rate)}"
-    runs = html.Span(f"{'−' if side == 'lost' else '+'}{abs(found.runs_lost):.0f}", className=side)
+    look, doubt = weight(found.evidence.q)
+    number = f"{'−' if side == 'lost' else '+'}{abs(found.runs_lost):.0f}"
+    runs = html.Span(number, className=f"{side}{look}", title=doubt or None)
     return html.Tr(
         [
             html.Th(html.Div(_step(behaviour, found), className="label"), scope="row"),
