@@ -37,7 +37,7 @@ class Change(NamedTuple):
     points : float
         What it moved of the base rate, in [-1, 1].
     tickets : Stratified or None
-        The same comparison within tickets; None where no run names one.
+        The same comparison within tickets; None where it may be chance, or no run names one.
     """
 
     kind: Kind
@@ -116,11 +116,15 @@ def ranked(found: Changes, tickets: Ints | None = None) -> tuple[Change, ...]:
     endings = np.flatnonzero(found.success_p < ALPHA).tolist()
     told = [*(_shift(found, way) for way in shifts), *(_ending(found, way) for way in endings)]
     if tickets is not None:
-        told = [
-            each._replace(tickets=within_tickets(found, each.way, tickets, each.kind in SHIFTS))
-            for each in told
-        ]
+        told = [_told_more(found, each, tickets) for each in told]
     return tuple(sorted(told, key=lambda each: (not each.holds, -abs(each.points), each.p, each.way)))
+
+
+def _told_more(found: Changes, change: Change, tickets: Ints) -> Change:
+    """A change with what is left of it within tickets; one that may be chance needs no more doubt."""
+    if not change.holds:
+        return change
+    return change._replace(tickets=within_tickets(found, change.way, tickets, change.kind in SHIFTS))
 
 
 def _leads(found: Changes, way: int) -> bool:
@@ -209,20 +213,17 @@ def pair(counts: Ints) -> tuple[int, int]:
 
 def partings(found: Changes) -> tuple[Parting, ...]:
     """The forks that at least 3 runs of each side came to, by what changed there, the most first."""
-    enough = np.flatnonzero(found.support[:, : len(found.behaviour)].min(axis=0) >= MIN_SUPPORT)
-    told = [_parting(found, node) for node in enough.tolist() if ways_from(found, node).size > 1]
+    nodes, leaves = len(found.behaviour), found.parent[1:]
+    ways = np.bincount(leaves, minlength=nodes)
+    shifted, changed = (
+        np.bincount(leaves, weights=part[1:], minlength=nodes) for part in (found.shifted, found.changed)
+    )
+    forks = np.flatnonzero((ways > 1) & (found.support[:, :nodes].min(axis=0) >= MIN_SUPPORT))
+    told = [_parting(found, node, float(shifted[node]), float(changed[node])) for node in forks.tolist()]
     return tuple(sorted(told, key=lambda each: (-abs(each.shifted) - abs(each.changed), each.node)))
 
 
-def _parting(found: Changes, node: int) -> Parting:
-    ways, behaviour = ways_from(found, node), found.behaviour
-    return Parting(
-        node,
-        behaviour.key_text(node),
-        behaviour.path(node),
-        pair(found.support[:, node]),
-        pair(found.successes[:, node]),
-        float(found.changed[node]),
-        float(found.shifted[ways].sum()),
-        float(found.changed[ways].sum()),
-    )
+def _parting(found: Changes, node: int, shifted: float, changed: float) -> Parting:
+    sides = pair(found.support[:, node]), pair(found.successes[:, node])
+    key, path = found.behaviour.key_text(node), found.behaviour.path(node)
+    return Parting(node, key, path, *sides, float(found.changed[node]), shifted, changed)
