@@ -105,8 +105,8 @@ def test_the_headline_says_what_is_wrong_where_how_sure_and_what_next(service: S
     assert (
         "Runs go wrong at  tool search_orders ×3-5  after  llm gpt :  12.5% of 24 runs that take it succeed "
         ", against 83.3% of 36 that go another way.  That cost about  17 runs ; this is very unlikely to be "
-        "chance, even with 2 branches tested.  Confirmed : holds within tickets.   Compare   bad-1 , which took "
-        "it, with  good-1 , which went another way."
+        "chance, even with 2 branches tested.  Confirmed : holds within tickets.   Compare   bad-1 , which "
+        "took it, with  good-1 , which went another way."
     ) in said
 
 
