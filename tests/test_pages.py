@@ -177,6 +177,11 @@ def test_a_map_tells_of_cut_paths_and_runs_without_steps() -> None:
     assert "1 run took no tool step." in tools
 
 
+def test_a_map_of_one_run_speaks_of_one() -> None:
+    said = text(settled(service_of([make_run("r", "tool:a")]), "/map?agent=support-agent").body)
+    assert "Overall 100.0% of 1 completed run succeeded (95% interval 20.7–100.0%)." in said
+
+
 def test_an_empty_window_leads_to_all_time() -> None:
     service = service_of([make_run("r", "tool:a", age_ns=40 * DAY_NS)])
     page = settled(service, "/map?agent=support-agent")
@@ -425,7 +430,7 @@ def test_a_pasted_text_leads_to_runs_of_all_time_where_the_agent_has_no_late_one
     assert found.target(old, Found(("r1",), ())) == "/run?run=r1&window=all"
     assert found.target(old, Found((), (AGENT,))) == f"/map?agent={AGENT}&window=all"
     page = settled(old, "/run?run=r1")
-    assert "No run of support-agent completed in this window (last 30 days)." in text(page.body)
+    assert "No other run of support-agent completed in this window (last 30 days)." in text(page.body)
     assert "/run?run=r1&window=all" in links(page.body)
     assert "completed in this window" not in text(settled(old, "/run?run=r1&window=all").body)
     old.maps.close()

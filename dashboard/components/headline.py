@@ -80,8 +80,9 @@ def _calm(behaviour: BehaviourMap, hotspots: Sequence[Hotspot]) -> list[Any]:
     parts: list[Any] = [summary(behaviour)]
     if behaviour.totals.completed:
         low, high = behaviour.base_interval
+        of = words.count(behaviour.totals.completed, "completed run")
         parts.append(
-            f" Overall {words.percent(behaviour.base_rate)} of {behaviour.totals.completed:,} runs succeed "
+            f" Overall {words.percent(behaviour.base_rate)} of {of} succeeded "
             f"(95% interval {words.interval(low, high)})."
         )
     if hotspots:

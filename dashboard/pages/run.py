@@ -168,10 +168,10 @@ def _fuses(service: Service, judged: Judged, look: Look) -> tuple[Component, boo
 
 
 def _wider(judged: Judged, look: Look) -> list[Component]:
-    """The way to a judgement where the window holds no run to judge by."""
+    """The way to a judgement where the window holds no other run to judge by."""
     if judged.verdict.base_rate is not None or look.window == ALL_TIME:
         return []
-    none = f"No run of {judged.run.agent} completed in this window ({words.window(look.window)}). "
+    none = f"No other run of {judged.run.agent} completed in this window ({words.window(look.window)}). "
     href = urls.run_url(look._replace(window=ALL_TIME))
     return [states.notice([none, dcc.Link("Judge it by the runs of all time", href=href), "."])]
 
