@@ -281,7 +281,10 @@ def _filters(found: Mapping[str, str]) -> tuple[Filters, str]:
     texts = {key: found.get(key, "").strip() for key in Filters._fields if key != "steps"}
     wrong = [key for key, names in known.items() if texts[key] and texts[key] not in names]
     said = [f"{key}={texts[key]:.200} is none: it filters nothing." for key in wrong]
-    return Filters(steps=_number(found.get("steps", "")), **texts | dict.fromkeys(wrong, "")), " ".join(said)
+    steps = found.get("steps", "").strip()
+    if steps.strip("0") and not _number(steps):
+        said.append(f"steps={steps:.200} is no number: it filters nothing.")
+    return Filters(steps=_number(steps), **texts | dict.fromkeys(wrong, "")), " ".join(said)
 
 
 def _narrowing(text: str) -> tuple[str, str]:

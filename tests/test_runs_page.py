@@ -167,8 +167,8 @@ def test_a_step_that_this_map_does_not_have_is_told(service: Service) -> None:
 
 
 def test_a_filter_that_is_none_is_told_and_filters_nothing(service: Service) -> None:
-    found = said(service, "outcome=lost")
-    assert "outcome=lost is none: it filters nothing." in found
+    found = said(service, "outcome=lost&steps=-3")
+    assert "outcome=lost is none: it filters nothing. steps=-3 is no number: it filters nothing." in found
     assert "34 runs: 20 succeeded" in found
 
 
