@@ -20,9 +20,9 @@ MARK = """curl -X POST $FORKMAP/api/v1/markers -H "Authorization: Bearer $KEY" \
 
 
 def chooser(
-    look: Look, versions: Sequence[tuple[str, int]], markers: Sequence[Marker], now_ns: int
+    look: Look, versions: Sequence[tuple[str, int]] | None, markers: Sequence[Marker], now_ns: int
 ) -> Component:
-    """All that can be compared; what is chosen stays in the fields."""
+    """All that can be compared; what is chosen stays in the fields. Versions are None while they are read."""
     return html.Section(
         [
             html.Div([_versions(look, versions), _moment(look), _models(look)], className="sides"),
@@ -45,11 +45,12 @@ def _form(look: Look, label: str, fields: Sequence[Component]) -> Component:
     return html.Form(parts, action=urls.CHANGES, method="get", className="filters", **aria(label=label))
 
 
-def _versions(look: Look, versions: Sequence[tuple[str, int]]) -> Component:
-    known = dict(versions)
+def _versions(look: Look, versions: Sequence[tuple[str, int]] | None) -> Component:
+    known = dict(versions or ())
     known |= {name: 0 for name in (look.old, look.new) if name and name not in known}
     if len(known) < 2:
-        return html.P("The runs of this window name no two versions of the agent.", className="dim")
+        none = "The runs of this window name no two versions of the agent."
+        return html.P("Looking for versions…" if versions is None else none, className="dim")
     names = [*known]
     chosen = {"old": look.old or names[1], "new": look.new or names[0]}
     fields = [

@@ -43,7 +43,8 @@ def layout(service: Service, look: Look) -> Page:
         [*_head(look, answer.stale), chooser, *_found(answer.value, look)], className="changes-page"
     )
     stamp = f"{answer.built_ns} {answer.stale} {known}"
-    return Page(title, body, stamp=stamp, agent=look.agent, refresh_s=1.0 if answer.stale else 30.0)
+    soon = answer.stale or known.startswith("None")
+    return Page(title, body, stamp=stamp, agent=look.agent, refresh_s=1.0 if soon else 30.0)
 
 
 def register(app: Dash, service: Service) -> None:
@@ -91,7 +92,7 @@ def _choose(service: Service, look: Look, cohort: Cohort) -> Page:
 def _chooser(service: Service, look: Look, cohort: Cohort) -> tuple[Component, str]:
     """What can be compared, and what that is made of."""
     answer = service.maps.get(cohort)
-    found = versions(answer.value.versions) if isinstance(answer, Ready) else []
+    found = versions(answer.value.versions) if isinstance(answer, Ready) else None
     markers = service.store.markers(service.tenant, look.agent)
     chooser = sides.chooser(look, found, markers, service.now_ns())
     return html.Div([chooser, narrowing.field(look, urls.CHANGES)]), f"{found} {markers}"
