@@ -121,9 +121,9 @@ def _line(behaviour: BehaviourMap, look: Look, found: Occurrence, side: str) -> 
     )
     bounds = html.Span(words.interval(found.low, found.high), className="bounds")
     others = f"{found.other_successes:,} of {found.other_support:,}, {words.percent(found.other_rate)}"
-    look, doubt = weight(found.evidence.q)
+    mark, doubt = weight(found.evidence.q)
     number = f"{'−' if side == 'lost' else '+'}{abs(found.runs_lost):.0f}"
-    runs = html.Span(number, className=f"{side}{look}", title=doubt or None)
+    runs = html.Span(number, className=f"{side}{mark}", title=doubt or None)
     return html.Tr(
         [
             html.Th(html.Div(_step(behaviour, found), className="label"), scope="row"),
