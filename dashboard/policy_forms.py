@@ -42,7 +42,11 @@ def register(server: Flask, service: Service) -> None:
         if mode is None:
             abort(400, "This is no mode of a policy.")
         if policy is not None:
-            store.set_policy(service.tenant, replace(policy, mode=mode))
+            changed, seen = replace(policy, mode=mode), request.form.get("seen", "")
+            if mode == "enforce" and seen != drafts.stamp(policy):
+                draft = drafts.draft_of(changed)._replace(seen=seen)
+                return _back(urls.fuses_url(edit=policy.name, draft=drafts.write(draft)))
+            store.set_policy(service.tenant, changed)
         return _back(urls.fuses_url(policy=request.form.get("policy", "")))
 
     def remove() -> Answer:

@@ -331,7 +331,8 @@ def test_a_name_that_is_taken_is_said_beside_it(service: Service) -> None:
 
 
 def test_a_policy_is_enforced_and_put_back_in_shadow(site: Site) -> None:
-    assert site.post("/fuses/mode", {"name": "odds", "mode": "enforce", "policy": "odds"}) == (
+    seen = drafts.stamp(ODDS)
+    assert site.post("/fuses/mode", {"name": "odds", "mode": "enforce", "policy": "odds", "seen": seen}) == (
         303,
         "/fuses?policy=odds",
     )
@@ -340,6 +341,16 @@ def test_a_policy_is_enforced_and_put_back_in_shadow(site: Site) -> None:
     assert site.store.policies("default") == (ODDS,)
     assert site.post("/fuses/mode", {"name": "odds", "mode": "loud"})[0] == 400
     assert site.post("/fuses/mode", {"name": "gone", "mode": "enforce"}) == (303, "/fuses")
+
+
+def test_a_policy_is_enforced_only_as_it_was_shown(site: Site) -> None:
+    changed = replace(ODDS, min_success_odds=0.9)
+    site.store.set_policy("default", changed)
+    sent = {"name": "odds", "mode": "enforce", "seen": drafts.stamp(ODDS)}
+    status, back = site.post("/fuses/mode", sent)
+    query = parse_qs(urlsplit(back).query)
+    assert (status, query["edit"], drafts.unwrite(query["draft"][0]).mode) == (303, ["odds"], "enforce")
+    assert site.store.policies("default") == (changed,)
 
 
 def test_a_policy_is_removed(site: Site) -> None:

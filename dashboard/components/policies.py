@@ -11,7 +11,7 @@ from dash.development.base_component import Component
 from dashboard import urls
 from dashboard.components import evidence, html, words
 from dashboard.components.access import aria
-from dashboard.components.drafts import percent_of
+from dashboard.components.drafts import percent_of, stamp
 from dashboard.urls import Look
 from engine.backtest import Total, fuse_of
 from engine.fuses import Policy
@@ -270,6 +270,7 @@ def _actions(each: Policy, shown: Shown) -> Component:
                 urls.SET_MODE,
                 shown,
                 mode=other,
+                seen=stamp(each),
             ),
             _asked("Remove", _about_removal(each), "Yes, remove it", each, urls.REMOVE_POLICY, shown),
         ],
