@@ -45,9 +45,14 @@ def test_wheel_serves_the_demo_with_its_assets(installed: Path, tmp_path: Path) 
         try:
             assert served.stdout is not None
             address = served.stdout.readline().split()[3]
-            page = fetch(address)
+            page = fetch(address).decode()
             assets = re.findall(r'"/(assets/[^"]+)"', page)
-            assert {Path(asset.partition("?")[0]).suffix for asset in assets} == {".css", ".js", ".svg"}
+            assert {Path(asset.partition("?")[0]).suffix for asset in assets} == {
+                ".css",
+                ".js",
+                ".svg",
+                ".woff2",
+            }
             assert all(fetch(address + asset) for asset in assets)
         finally:
             served.terminate()
@@ -86,13 +91,13 @@ def test_every_package_that_is_imported_is_named() -> None:
     assert [name for name, spec in found.items() if spec is None or spec.origin not in files] == []
 
 
-def fetch(address: str) -> str:
-    """The text at an address, as soon as somebody listens there."""
+def fetch(address: str) -> bytes:
+    """What is at an address, as soon as somebody listens there."""
     deadline = time.monotonic() + 30
     while True:
         try:
             with urlopen(address, timeout=10) as response:
-                return str(response.read().decode())
+                return bytes(response.read())
         except OSError:
             if time.monotonic() > deadline:
                 raise
