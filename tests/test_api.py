@@ -289,7 +289,8 @@ def test_a_list_of_runs_is_narrowed_and_its_pages_go_on(server: Flask, store: St
     asked = COHORT._replace(where="error(*) or search_orders x3")
     assert [run["run_id"] for run in every["runs"]] == [row.run_id for row in store.runs(asked, NOW_NS, 1000)]
     assert every["next"] is None and len(every["runs"]) > 20
-    found, after = list[str](), ""
+    found = list[str]()
+    after: str | None = ""
     while after is not None:
         page = document(ask(server, f"{path}20{after and f'&after={after}'}"))
         found, after = [*found, *(run["run_id"] for run in page["runs"])], page["next"]
@@ -301,7 +302,8 @@ def test_where_no_more_is_looked_through_a_page_says_where_to_go_on(
 ) -> None:
     monkeypatch.setattr(reading, "MAX_RUNS", 30)
     monkeypatch.setattr(api.runs, "MAX_RUNS", 30)
-    path, found, pages, after = f"/api/v1/runs?agent={AGENT}&where=error(*)", list[str](), 0, ""
+    path, found, pages = f"/api/v1/runs?agent={AGENT}&where=error(*)", list[str](), 0
+    after: str | None = ""
     while after is not None:
         page = document(ask(server, f"{path}{after and f'&after={after}'}"))
         found, after = [*found, *(run["run_id"] for run in page["runs"])], page["next"]

@@ -315,7 +315,14 @@ def test_no_callback_tells_anything_of_the_other(server: Server) -> None:
 
 
 ARGUMENTS = {
-    **{"run_id": "run-1", "agent": "desk", "path": "run", "name": "odds", "erasure_id": "none", "number": "1"},
+    **{
+        "run_id": "run-1",
+        "agent": "desk",
+        "path": "run",
+        "name": "odds",
+        "erasure_id": "none",
+        "number": "1",
+    },
     **{"filename": "app.css", "package_name": "dash", "fingerprinted_path": "none.js"},
 }
 """What stands for each argument of a route; a new one belongs here."""
