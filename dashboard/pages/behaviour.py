@@ -101,8 +101,8 @@ def _body(
     source, key = urls.map_data_url(behaviour.cohort, answer.built_ns), behaviour.key_text(node)
     side = [
         findings.fork_list(behaviour, found, shown, key),
-        *findings.golden_list(golden, shown, key),
         html.Section(panel(behaviour, node, shown, look), id=ids.NODE_PANEL, className="card panel"),
+        *findings.golden_list(golden, shown, key),
         findings.hotspot_list(spots, key),
     ]
     main = html.Div([_overview(source, key), _tree(source, key, look)], className="map-main")
