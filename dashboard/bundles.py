@@ -1,6 +1,7 @@
 """The scripts and the styles of ``assets/``, each as one file: a browser asks for two and not for thirty.
 
-Their addresses name what they hold, so that a browser keeps them for good.
+Their addresses name what they hold, so that a browser keeps them for good. Under another's address, as a page
+of another version asks while a server is upgraded, they are not kept.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from flask import Flask, Response
+from flask import Flask, Response, request
 
 TYPES: Final = {"css": "text/css", "js": "text/javascript"}
 RULES: Final = {kind: f"/assets/all.{kind}" for kind in TYPES}
@@ -43,8 +44,9 @@ def register(server: Flask, made: Mapping[str, Bundle]) -> None:
 
     def serve(bundle: Bundle, kind: str) -> Response:
         response = Response(bundle.body, mimetype=TYPES[kind])
-        response.cache_control.public, response.cache_control.max_age = True, KEPT_S
-        response.cache_control.immutable = True
+        if request.full_path == bundle.address:
+            response.cache_control.public, response.cache_control.max_age = True, KEPT_S
+            response.cache_control.immutable = True
         return response
 
     for kind, bundle in made.items():

@@ -63,6 +63,15 @@ def test_a_bundle_is_kept_for_good(client: FlaskClient, kind: str) -> None:
     )
 
 
+@pytest.mark.parametrize("kind", ["css", "js"])
+def test_under_the_address_of_another_version_it_is_not_kept(client: FlaskClient, kind: str) -> None:
+    """A page of the new version may be answered by a server that is still the old one."""
+    made = bundles(dashboard_app.assets())[kind]
+    for address in (f"/assets/all.{kind}", f"/assets/all.{kind}?m=0123456789abcdef"):
+        answer = client.get(address)
+        assert (answer.data, answer.headers["Cache-Control"]) == (made.body, "no-store")
+
+
 def test_no_other_kind_is_bundled(client: FlaskClient) -> None:
     assert client.get("/assets/all.py").status_code == 404
 
