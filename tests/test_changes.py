@@ -179,7 +179,7 @@ def test_changes_are_told_in_sentences_those_that_hold_first() -> None:
         "Fisher p = 0.0053, q = 0.0071.",
     ]
     assert headline(found) == (
-        "20 of 40 (50.0%) runs succeeded with v2, 30 of 40 (75.0%) with v1: -25.0 points, more than chance "
+        "20 of 40 (50.0%) runs succeeded with v2, 30 of 40 (75.0%) with v1: −25.0 points, more than chance "
         "(Fisher p = 0.037)."
     )
     assert summary(found, told) == (

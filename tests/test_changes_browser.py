@@ -34,7 +34,7 @@ def focused(page: Page) -> str:
 
 def test_two_versions_are_chosen_compared_and_walked_by_the_keyboard(page: Page) -> None:
     page.get_by_role("button", name="Compare").first.click()
-    expect(page.get_by_role("heading", name="Success fell: -47.5 points")).to_be_visible(timeout=30_000)
+    expect(page.get_by_role("heading", name="Success fell: −47.5 points")).to_be_visible(timeout=30_000)
     assert page.url.endswith(f"/changes?agent={AGENT}&old=v1&new=v2")
     first = page.locator("[data-ways] summary").first
     first.focus()

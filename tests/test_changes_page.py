@@ -69,11 +69,11 @@ def test_nothing_chosen_offers_the_versions_and_the_markers_there_are(service: S
 def test_two_versions_are_told_in_sentences_and_way_by_way(service: Service) -> None:
     told = said(service, VERSIONS)
     assert (
-        "Success fell: -47.5 points 12 of 40 (30.0%) runs succeeded with v2, 31 of 40 (77.5%) with v1" in told
+        "Success fell: −47.5 points 12 of 40 (30.0%) runs succeeded with v2, 31 of 40 (77.5%) with v1" in told
     )
-    assert "Holds within tickets: -47.5 points" in told
+    assert "Holds within tickets: −47.5 points" in told
     assert "Gone: after tool:a, runs no longer take tool:c: 0 of 40 (0.0%) with v2" in told
-    assert "gone 75.0% · 30 runs 0.0% · 0 runs 90.0% (74.4–96.5%) – -27.2 points" in told
+    assert "gone 75.0% · 30 runs 0.0% · 0 runs 90.0% (74.4–96.5%) – −27.2 points" in told
     assert "ended here new 0.0% · 0 runs 10.0% · 4 runs – 0.0% (0.0–49.0%)" in told
 
 

@@ -61,7 +61,7 @@ def headline(found: Changes) -> str:
     least = min(pair(found.support[:, 0]))
     if least < MIN_SUPPORT:
         return f"{told}: too few to compare, it takes {MIN_SUPPORT} completed runs on each side."
-    moved = f"{100 * found.changed[0]:+.1f} points"
+    moved = f"{_signed(found.changed[0])} points"
     sure = "more than chance" if found.p < ALPHA else "no more than chance may do"
     return f"{told}: {moved}, {sure} (Fisher p {compared(found.p)})."
 
@@ -69,11 +69,15 @@ def headline(found: Changes) -> str:
 def points(part: float) -> str:
     """A part of the base rate's change, in points.
 
-    >>> points(0.344), points(-0.0)
-    ('+34.4 points', '0.0 points')
+    >>> points(0.344), points(-0.03), points(-0.0)
+    ('+34.4 points', '−3.0 points', '0.0 points')
     """
+    return f"{_signed(part)} points"
+
+
+def _signed(part: float) -> str:
     rounded = round(100 * part, 1)
-    return f"{rounded:+.1f} points" if rounded else "0.0 points"
+    return f"{rounded:+.1f}".replace("-", "−") if rounded else "0.0"
 
 
 def parting(found: Parting) -> str:
@@ -82,7 +86,7 @@ def parting(found: Parting) -> str:
     >>> parting(Parting(1, "", (), (40, 38), (20, 33), 0.35, 0.006, 0.344))
     '+35.0 points: +0.6 because runs go other ways from here, +34.4 because the same ways end otherwise'
     """
-    whole, shifted, changed = (f"{100 * part:+.1f}" for part in (found.whole, found.shifted, found.changed))
+    whole, shifted, changed = map(_signed, (found.whole, found.shifted, found.changed))
     return (
         f"{whole} points: {shifted} because runs go other ways from here, {changed} because the same ways "
         "end otherwise"
@@ -127,8 +131,8 @@ def told_within_tickets(found: Stratified | None, grew: bool = True) -> str:
         return f"Not shown within tickets: {counts} could have shown it (exact p {compared(found.p)})."
     holds = "Holds within tickets" if (found.difference > 0) == grew else "The other way round within tickets"
     return (
-        f"{holds}: {100 * found.difference:+.1f} points, 95% interval {100 * found.low:+.1f} to "
-        f"{100 * found.high:+.1f}, by {counts} (exact p {compared(found.p)})."
+        f"{holds}: {points(found.difference)}, 95% interval {_signed(found.low)} to "
+        f"{_signed(found.high)}, by {counts} (exact p {compared(found.p)})."
     )
 
 
