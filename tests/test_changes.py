@@ -196,6 +196,15 @@ def test_of_two_ways_the_one_that_is_taken_more_is_told() -> None:
     assert told.points == pytest.approx(0.4)
 
 
+def test_a_way_is_told_where_its_only_alternative_cannot_be() -> None:
+    """Rarer branches are dropped, and what is dropped is not tested."""
+    rows: list[Row] = [(letter, "f", 3) for letter in "bcdefghi"]
+    found = compared(paths_of(("a", "s", 30), *rows[:2]), paths_of(("a", "s", 6), *rows), max_nodes=2)
+    assert [Way(kind) for kind in found.kind[1:]] == [Way.BRANCH, Way.DROPPED]
+    (told,) = ranked(found)
+    assert (told.kind, str(told.path[-1]), told.some, told.every) == ("fewer", "tool:a", (30, 6), (36, 30))
+
+
 def test_success_in_the_same_way_is_told_better_or_worse() -> None:
     rows: list[Row] = [("ab", "s", 18), ("ab", "f", 2), ("ac", "s", 10)]
     worse = changed(rows, [("ab", "s", 4), ("ab", "f", 16), ("ac", "s", 10)])

@@ -128,9 +128,10 @@ def _told_more(found: Changes, change: Change, tickets: Ints) -> Change:
 
 
 def _leads(found: Changes, way: int) -> bool:
-    """Whether a way tells more than its only alternative."""
+    """Whether a way tells more than its only alternative, or that cannot be told."""
     ways = ways_from(found, int(found.parent[way]))
-    return ways.size != 2 or way == ways[np.argmax(_moved(found, ways))]
+    told = bool(np.isfinite(found.shift_p[ways]).all())
+    return ways.size != 2 or not told or way == ways[np.argmax(_moved(found, ways))]
 
 
 def _moved(found: Changes, ways: Ints) -> list[float]:
