@@ -21,6 +21,10 @@ from engine.sequences import fields_of, parse
 
 SHOWN: Final = 60
 """Characters of an expression that are shown around the place a complaint is about."""
+PICKED_BY_OUTCOME: Final = (
+    "The expression picks runs by how they ended, so the success rates say nothing of the agent: "
+    "they are what was picked."
+)
 _BEFORE: Final = 40
 _BLANK: Final = re.compile(r"[\x00-\x1f\x7f]")
 _BARE: Final = re.compile(r'(?:[^\s>.!^$()"*]|\.(?!\.))+')

@@ -15,9 +15,10 @@ from scipy.stats import fisher_exact
 from engine.changes import AFTER, BEFORE, Changes, Moment, Versions, Way, changes, versions, ways_from
 from engine.changes.joining import chosen, joined, of_version
 from engine.changes.ranking import Parting, findings, partings, ranked
-from engine.changes.wording import explain, headline, summary, told_within_tickets
+from engine.changes.wording import caveats, explain, headline, summary, told_within_tickets
 from engine.importing import import_files
 from engine.maps import build
+from engine.narrowing import PICKED_BY_OUTCOME
 from engine.paths import Paths
 from engine.runs import ALL_TIME, Cohort, Window
 from engine.splitting import load_changes
@@ -290,6 +291,18 @@ def test_a_moment_parts_a_window_and_live_runs_are_on_neither_side() -> None:
     assert drawn(found) == ["start 3/3 -> 4/4", "b 0/0 -> 4/4", "a 3/3 -> 0/0"]
     outside, *_ = load_changes(store, cohort, Moment(NOW_NS + HOUR_NS), NOW_NS)
     assert outside.support[:, 0].tolist() == [7, 0]
+
+
+def test_what_was_not_read_and_what_was_picked_is_said() -> None:
+    before, after = paths_of(("a", "s", 2), ("b", "s", 1)), paths_of(("c", "s", 1))
+    assert caveats(compared(before, after)) == []
+    found = compared(replace(before, bounded=True), after, max_nodes=2)
+    picked = replace(found.behaviour, cohort=COHORT._replace(where="!outcome:failure"))
+    assert caveats(replace(found, behaviour=picked)) == [
+        PICKED_BY_OUTCOME,
+        "More runs completed than are read: only the latest are compared.",
+        "Only the 2 nodes with most runs are kept; others are dropped.",
+    ]
 
 
 @needs_published

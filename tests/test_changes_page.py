@@ -17,6 +17,7 @@ from dashboard.service import Page, Service
 from dashboard.urls import write_time
 from engine.builder import Maps
 from engine.faring import Day
+from engine.narrowing import PICKED_BY_OUTCOME
 from engine.store import Store
 from engine.store.sqlite import open_store
 from tests.memory_cache import DictCache
@@ -119,6 +120,11 @@ def test_only_some_runs_are_compared(service: Service) -> None:
     assert "12 of 40 (30.0%) runs succeeded with v2, 4 of 10 (40.0%) with v1" in said(
         service, f"{VERSIONS}&where=!c"
     )
+
+
+def test_success_that_was_picked_is_said_to_be(service: Service) -> None:
+    assert PICKED_BY_OUTCOME in said(service, f"{VERSIONS}&where=!outcome:abandoned")
+    assert PICKED_BY_OUTCOME not in said(service, VERSIONS)
 
 
 def test_an_empty_store_says_so(tmp_path: Path) -> None:

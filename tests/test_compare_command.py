@@ -9,6 +9,7 @@ import pytest
 
 from dashboard.cli import main
 from dashboard.urls import write_time
+from engine.narrowing import PICKED_BY_OUTCOME
 from engine.store.sqlite import open_store
 from tests.two_versions import AGENT, DEPLOYED_NS, make_changed
 
@@ -30,13 +31,13 @@ def test_versions_are_compared_in_sentences(path: Path, capsys: pytest.CaptureFi
     said = " ".join(capsys.readouterr().out.split())
     assert said.startswith(
         "desk · last 30 days 12 of 40 (30.0%) runs succeeded with v2, 31 of 40 (77.5%) with v1: "
-        "-47.5 points, more than chance (Fisher p = 4e-05). Holds within tickets: -47.5 points"
+        "−47.5 points, more than chance (Fisher p = 4e-05). Holds within tickets: −47.5 points"
     )
     assert (
         "- Gone: after tool:a, runs no longer take tool:c: 0 of 40 (0.0%) with v2, 30 of 40 (75.0%) with v1"
         in said
     )
-    assert "Forks at which most changed: - tool:a: -47.5 points: " in said
+    assert "Forks at which most changed: - tool:a: −47.5 points: " in said
 
 
 def test_a_moment_and_its_marker_part_the_same_sides(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,6 +54,9 @@ def test_only_some_runs_are_compared(path: Path, capsys: pytest.CaptureFixture[s
     assert main(asked(path, "--versions", "v1", "v2", "--where", "!c", "--json")) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["before"]["support"], found["after"]["support"]) == (10, 40)
+    assert main(asked(path, "--versions", "v1", "v2", "--where", "!outcome:abandoned")) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith(f"desk · last 30 days · “!outcome:abandoned” {PICKED_BY_OUTCOME} 12 of 40")
 
 
 def test_what_cannot_be_compared_is_said(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from dashboard.commands.terminal import shown
 from dashboard.components import words
 from engine.changes import Moment, Split, Versions
 from engine.changes.ranking import Change, Findings, Parting
-from engine.changes.wording import explain, headline, parting, summary, told_within_tickets
+from engine.changes.wording import caveats, explain, headline, parting, summary, told_within_tickets
 from engine.errors import ForkmapError
 from engine.queries import Bounds
 from engine.runs import Cohort
@@ -54,8 +54,10 @@ def report(found: Findings) -> RenderableType:
     """The whole, each change in a sentence, and the forks at which most changed."""
     split, cohort = found.changes.split, found.changes.behaviour.cohort
     grew = found.changes.changed[0] > 0
+    narrowed = f" · {words.quoted(cohort.where)}" if cohort.where else ""
     parts = [
-        shown(f"{cohort.agent} · {words.window(cohort.window)}", style="bold"),
+        shown(f"{cohort.agent} · {words.window(cohort.window)}{narrowed}", style="bold"),
+        *map(shown, caveats(found.changes)),
         shown(headline(found.changes)),
         shown(told_within_tickets(found.tickets, bool(grew))),
         shown(summary(found.changes, found.ranked)),

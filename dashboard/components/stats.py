@@ -12,14 +12,9 @@ from dashboard.components import counted, words
 from dashboard.urls import Look
 from engine.listing import Filters
 from engine.maps import BehaviourMap, Totals
-from engine.narrowing import asks_how_runs_ended
+from engine.narrowing import PICKED_BY_OUTCOME, asks_how_runs_ended
 from engine.paths import MARK, MAX_STEPS, MAX_TOKENS
 from engine.siblings import FORK_GAP_POINTS
-
-PICKED_BY_OUTCOME = (
-    "The expression picks runs by how they ended, so the success rates say nothing of the agent: "
-    "they are what was picked."
-)
 
 
 class Stat(NamedTuple):

@@ -116,7 +116,10 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """Two sides on one tree; ways in the tree's order, first the branches."""
+    """Two sides on one tree; ways in the tree's order, first the branches.
+
+    ``bounds_met`` says what could not be held all of: of either side only the latest ``runs`` are read.
+    """
 
     cohort: Cohort
     parted: Parted
@@ -126,6 +129,7 @@ class Compared(msgspec.Struct, frozen=True):
     p: Rate
     tickets: Within | None
     sentence: str
+    bounds_met: list[str]
     shifts_tested: Count
     successes_tested: Count
     changes: list[Change]
@@ -145,6 +149,7 @@ def compared(found: ranking.Findings) -> Compared:
         p=changes.p,
         tickets=_within(found.tickets),
         sentence=wording.headline(changes),
+        bounds_met=list(changes.behaviour.totals.bounds_met),
         shifts_tested=changes.shifts_tested,
         successes_tested=changes.successes_tested,
         changes=[_change(each, changes.split) for each in found.ranked],

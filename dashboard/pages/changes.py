@@ -14,6 +14,7 @@ from engine import queries
 from engine.builder import Failed, Ready
 from engine.changes import Moment, Split, Versions, versions
 from engine.changes.ranking import Findings
+from engine.changes.wording import caveats
 from engine.runs import ALL_TIME, Cohort
 
 
@@ -114,7 +115,7 @@ def _head(look: Look, stale: bool) -> list[Component]:
 
 def _found(found: Findings, look: Look) -> list[Component]:
     """What is shown of a comparison; a side without runs leaves nothing but that to say."""
-    parts = [changed.whole(found, look)]
+    parts = [*map(states.notice, caveats(found.changes)), changed.whole(found, look)]
     if not found.changes.support[:, 0].min():
         return parts
     parts.append(changed.ranked(found, look))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.changes import AFTER, BEFORE, Changes, Moment, Split
 from engine.changes.ranking import Change, Kind, Parting, pair
 from engine.forks import compared
+from engine.narrowing import PICKED_BY_OUTCOME, asks_how_runs_ended
 from engine.siblings import ALPHA, MIN_SUPPORT
 from engine.statistics import proportion
 from engine.stratified import Stratified
@@ -64,6 +65,17 @@ def headline(found: Changes) -> str:
     moved = f"{_signed(found.changed[0])} points"
     sure = "more than chance" if found.p < ALPHA else "no more than chance may do"
     return f"{told}: {moved}, {sure} (Fisher p {compared(found.p)})."
+
+
+def caveats(found: Changes) -> list[str]:
+    """What a reader must know of the runs that are compared."""
+    met = found.behaviour.totals.bounds_met
+    said = [PICKED_BY_OUTCOME] if asks_how_runs_ended(found.behaviour.cohort.where) else []
+    if "runs" in met:
+        said.append("More runs completed than are read: only the latest are compared.")
+    if "nodes" in met:
+        said.append(f"Only the {len(found.behaviour):,} nodes with most runs are kept; others are dropped.")
+    return said
 
 
 def points(part: float) -> str:
