@@ -56,7 +56,7 @@ def test_only_some_runs_are_compared(path: Path, capsys: pytest.CaptureFixture[s
     assert (found["before"]["support"], found["after"]["support"]) == (10, 40)
     assert main(asked(path, "--versions", "v1", "v2", "--where", "!outcome:abandoned")) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert said.startswith(f"desk · last 30 days · “!outcome:abandoned” {PICKED_BY_OUTCOME} 12 of 40")
+    assert said.startswith(f"desk · last 30 days · !outcome:abandoned {PICKED_BY_OUTCOME} 12 of 40")
 
 
 def test_what_cannot_be_compared_is_said(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
