@@ -9,12 +9,14 @@ from typing import NamedTuple, TypeAlias
 from dash.development.base_component import Component
 
 from engine.backoff import back_off
-from engine.builder import Maps
+from engine.backtest import Trials
+from engine.builder import Maps, Ready
 from engine.checks import Checked, nothing_known
 from engine.erasing import nothing_held
 from engine.ingest.limits import LIMITS, Limits
 from engine.keys import ANYONE, Caller
 from engine.metering import UNMETERED, Meter
+from engine.questions import Questions
 from engine.runs import Cohort
 from engine.selections import Selection
 from engine.store import Receipt, Store
@@ -63,6 +65,10 @@ class Service:
         """What runs in flight are looked at by, or None; a map that is missing is requested."""
         found = self.maps.index(cohort)
         return Known(found[1], self.maps.made(cohort, found[0], back_off)) if found else None
+
+    def trials(self, cohort: Cohort, asked: Ready[Questions]) -> Trials:
+        """The backtests of a cohort's runs that are over, as far as somebody asked for them."""
+        return self.maps.made(cohort, asked, Trials, "questions")
 
 
 class Page(NamedTuple):

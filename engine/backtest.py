@@ -7,6 +7,7 @@ before it began. A run that did not succeed was stopped rightly, one that did wa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -22,6 +23,9 @@ ODDS: Final = tuple(percent / 100 for percent in range(1, 101))
 
 COST: Final = 1.0
 """Rightly stopped runs that one stopped wrongly costs, unless somebody says otherwise."""
+
+KEPT: Final = 128
+"""Backtests of each kind that are kept of the same runs, the latest: more than there may be policies."""
 
 
 class Fuse(NamedTuple):
@@ -219,6 +223,20 @@ def tried(asked: Questions, fuse: Fuse, cost: float = COST, odds: float | None =
     return Tried(fuse, cost, found, best, chosen, held_out(asked, fuse, cost), asked.bounded)
 
 
+class Trials:
+    """Backtests of the same runs, kept: who looks at a page asks for the same again and again.
+
+    Attributes
+    ----------
+    tried, backtest : callable
+        :func:`tried` and :func:`backtest` of these runs, whose arguments are to be hashable.
+    """
+
+    def __init__(self, asked: Questions) -> None:
+        self.tried = lru_cache(KEPT)(partial(tried, asked))
+        self.backtest = lru_cache(KEPT)(partial(backtest, asked))
+
+
 class Total(NamedTuple):
     """How runs ended, of one agent or several: all that were asked about, and those that a fuse fires in."""
 
@@ -248,13 +266,13 @@ class Promise(NamedTuple):
     point: Point
 
 
-def promises(asked: Questions, agent: str, policies: Iterable[Policy], earlier: bool) -> list[Promise]:
+def promises(trials: Trials, agent: str, policies: Iterable[Policy], earlier: bool) -> list[Promise]:
     """What the policies that hold for an agent would have done, each at its own terms."""
     made = list[Promise]()
     for policy in policies:
         if policy.agent in (None, agent):
             fuse, odds = fuse_of(policy, earlier)
-            found = backtest(asked, fuse, [odds])
+            found = trials.backtest(fuse, (odds,))
             made.append(Promise(policy, found.runs, found.points[0]))
     return made
 

@@ -30,7 +30,7 @@ from engine.maps import BehaviourMap
 from engine.metering import UNMETERED, Meter
 from engine.occurrences import Occurrences
 from engine.questions import Questions
-from engine.requests import Absent, Answer, Building, Failed, Ready, Request, Unready, load
+from engine.requests import Absent, Answer, Building, Failed, Ready, Request, Unready, What, load
 from engine.runs import SECOND_NS, Cohort
 from engine.shelf import Cache, Held, Place, Shelf
 from engine.store import Store
@@ -51,6 +51,7 @@ __all__ = [
     "load",
 ]
 
+S = TypeVar("S")
 T = TypeVar("T")
 TTL_S: Final = 300.0
 """A built value is fresh for this long."""
@@ -142,9 +143,9 @@ class Maps:
         answer = self._answer(request, held)
         return (answer, held.walk()) if held and isinstance(answer, Ready) else None
 
-    def made(self, cohort: Cohort, ready: Ready[BehaviourMap], make: Callable[[BehaviourMap], T]) -> T:
-        """What is made of a cohort's map that was given: once by each maker while the map is in memory."""
-        held = self._shelf.recent(Request("map", cohort))
+    def made(self, cohort: Cohort, ready: Ready[S], make: Callable[[S], T], what: What = "map") -> T:
+        """What is made of a cohort's map, or else: once by each maker while that is in memory."""
+        held = self._shelf.recent(Request(what, cohort))
         return held.made(make) if held and held.value is ready.value else make(ready.value)
 
     def renew(self, tenant: str, agent: str) -> None:

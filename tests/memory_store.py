@@ -316,6 +316,7 @@ class MemoryStore:
             if number < before
             and wanted.policy in (None, firing.policy)
             and wanted.run_id in (None, firing.run_id)
+            and wanted.agent in (None, firing.agent)
         ]
         return [self._recorded(number, firing, now_ns) for number, firing in lines[::-1][:limit]]
 

@@ -18,8 +18,10 @@ from dashboard.cli import main
 from dashboard.service import Page, Service
 from dashboard.urls import parse
 from engine import demo
+from engine.builder import Ready
 from engine.fuses import Policy
 from engine.keys import Caller, Role
+from engine.runs import Cohort
 from engine.store.sqlite import open_store
 from tests.memory_store import MemoryStore, corpus
 from tests.test_fuses_page import ODDS, Site, fired, values
@@ -100,6 +102,20 @@ def test_without_an_agent_or_runs_it_leads_to_some(service: Service) -> None:
     assert "/backtest?agent=support-agent&window=all&cost=2" in links(none.body)
 
 
+def test_the_fuse_asks_a_map_that_is_not_narrowed_and_so_does_its_backtest(service: Service) -> None:
+    assert "of 60 runs" in said(service, f"{HERE}&where=outcome:success")
+
+
+def test_what_was_tried_is_kept_while_its_runs_are(service: Service) -> None:
+    settled(service, HERE)
+    cohort = Cohort("default", "support-agent")
+    asked = service.maps.questions(cohort)
+    assert isinstance(asked, Ready)
+    assert service.trials(cohort, asked) is service.trials(cohort, asked)
+    settled(service, HERE)
+    assert service.trials(cohort, asked).tried.cache_info()[:2] == (1, 1)
+
+
 def test_runs_that_still_go_are_not_asked_about() -> None:
     service = service_of([run for run in corpus() if run.run_id == "live-1"])
     assert "No run of it is over in this window." in said(service)
@@ -113,10 +129,21 @@ def test_a_policy_stands_beside_its_ledger(service: Service) -> None:
     service.store.add_firings("default", [fired("bad-0"), fired("bad-1"), fired("live-1")])
     shown = said(service).partition("Kept? ")[2]
     assert shown == (
-        "odds below 50% , every agent’s runs in the ledger 24 of 60 runs stopped: 12.5% false stops "
+        "odds below 50% 24 of 60 runs stopped: 12.5% false stops "
         "(4.3–31.0%) stop, in shadow 3 runs, 2 with an outcome that somebody gave: 50.0% false stops "
         "(9.5–90.5%) So far: the two intervals overlap."
     )
+
+
+def test_only_what_it_did_to_the_agents_own_runs_is_compared(service: Service) -> None:
+    """A policy for every agent fires in the runs of others too."""
+    service.store.add_firings("default", [replace(fired("bad-0"), agent="another")])
+    assert "It has not fired yet." in said(service)
+
+
+def test_runs_that_were_really_stopped_are_not_compared(service: Service) -> None:
+    service.store.add_firings("default", [fired("bad-0", mode="enforce")])
+    assert said(service).endswith("Cannot tell: a run that is really stopped can hardly succeed.")
 
 
 def test_a_policy_that_has_not_fired_or_is_anothers_promises_only(service: Service) -> None:
@@ -162,6 +189,13 @@ def test_a_policy_that_is_set_is_changed_and_stays_everybodys(service: Service) 
     sent, site = armed(settled(service, f"{HERE}&policy=odds&odds=40")), Site()
     assert site.post("/fuses/save", sent) == (303, "/fuses?policy=odds")
     assert site.store.policies("default") == (replace(ODDS, min_success_odds=0.4),)
+
+
+def test_a_policy_of_another_agent_stays_that_agents_and_is_said_to(service: Service) -> None:
+    service.store.set_policies("default", [replace(ODDS, agent="another")])
+    page = settled(service, f"{HERE}&policy=odds&odds=40")
+    assert armed(page)["agent"] == "another"
+    assert "For runs of another, odds below 40%" in text(page.body)
 
 
 def test_a_reader_is_told_that_it_takes_an_admin(service: Service) -> None:

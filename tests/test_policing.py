@@ -116,7 +116,9 @@ def test_the_lines_of_a_run_are_found_those_written_under_its_trace_too(store: S
     of_run, both = Lines(run_id="session"), Lines("odds", "session")
     assert [line.number for line in store.firings("default", NOW, wanted=of_run)] == [4, 3, 1]
     assert [line.number for line in store.firings("default", NOW, wanted=both)] == [4, 1]
-    assert [line.number for line in store.firings("default", NOW, wanted=Lines(run_id="none"))] == []
+    for none in (Lines(run_id="none"), Lines(agent="none")):
+        assert [line.number for line in store.firings("default", NOW, wanted=none)] == []
+    assert store.tally("default", NOW, Lines(agent="bot")) == store.tally("default", NOW)
     assert [each[:4] for each in store.tally("default", NOW, of_run)] == [
         ("odds", "stop", "shadow", 1),
         ("strict", "stop", "shadow", 1),

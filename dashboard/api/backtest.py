@@ -16,10 +16,11 @@ from dashboard.documents.backtests import Backtest, backtest
 from dashboard.documents.problem import Problem
 from dashboard.documents.waiting import Waiting
 from dashboard.service import Service
-from engine.backtest import COST, Fuse, promises, tried
+from engine.backtest import COST, Fuse, promises
 from engine.builder import Ready
 from engine.fuses import AFTER_STEPS, LARGEST, MIN_SUPPORT
 from engine.runs import Cohort
+from engine.store import Lines
 
 
 class Trying(Windowed, frozen=True):
@@ -62,9 +63,11 @@ def register(server: Flask, service: Service) -> None:
         answer = service.maps.questions(cohort)
         if not isinstance(answer, Ready):
             return not_yet(service, cohort, answer)
+        trials = service.trials(cohort, answer)
         fuse = Fuse(asked.foresight_min_support, asked.foresight_after_steps, asked.history == "earlier")
-        found = tried(answer.value, fuse, asked.false_stop_cost, given(asked.min_success_odds))
-        promised = promises(answer.value, asked.agent, store.policies(tenant), fuse.earlier)
-        return json_response(backtest(found, promised, store.tally(tenant, service.now_ns())))
+        found = trials.tried(fuse, asked.false_stop_cost, given(asked.min_success_odds))
+        promised = promises(trials, asked.agent, store.policies(tenant), fuse.earlier)
+        tallies = store.tally(tenant, service.now_ns(), Lines(agent=asked.agent))
+        return json_response(backtest(found, promised, tallies))
 
     bind(server, OPERATIONS, ask)

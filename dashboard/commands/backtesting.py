@@ -12,11 +12,11 @@ from rich.table import Table
 
 from dashboard.commands.terminal import shown
 from dashboard.components import backtesting, practice
-from engine.backtest import Fuse, Promise, Tried, promises, tried
+from engine.backtest import Fuse, Promise, Trials, Tried, promises
 from engine.fuses import LARGEST
 from engine.queries import Bounds, load_questions
 from engine.runs import Cohort
-from engine.store import Store, Tally
+from engine.store import Lines, Store, Tally
 
 _COLUMNS = ("stopped", "rightly", "wrongly", "false stops", "interval", "lead", "steps", "tokens", "brings")
 
@@ -31,10 +31,11 @@ class Done(NamedTuple):
 
 def load(store: Store, cohort: Cohort, now_ns: int, bounds: Bounds, asked: Namespace) -> Done:
     """Try the fuse that the flags describe, and the policies that are set."""
-    questions = load_questions(store, cohort, now_ns, bounds)
+    trials = Trials(load_questions(store, cohort, now_ns, bounds))
     fuse = Fuse(asked.support, asked.after, asked.earlier)
-    kept = promises(questions, cohort.agent, store.policies(cohort.tenant), fuse.earlier)
-    return Done(tried(questions, fuse, asked.cost, asked.odds), kept, store.tally(cohort.tenant, now_ns))
+    kept = promises(trials, cohort.agent, store.policies(cohort.tenant), fuse.earlier)
+    tallies = store.tally(cohort.tenant, now_ns, Lines(agent=cohort.agent))
+    return Done(trials.tried(fuse, asked.cost, asked.odds), kept, tallies)
 
 
 def table(done: Done) -> RenderableType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from dash import dcc, html
 from dash.development.base_component import Component
@@ -26,7 +26,11 @@ def kept(point: Point, tally: Tally) -> str:
     'No: more false stops than promised.'
     >>> kept(promised, Tally("low", "stop", "shadow", 40, 4, 14, 2, 0, 0, 0, 20))
     'So far: the two intervals overlap.'
+    >>> kept(promised, Tally("low", "stop", "enforce", 40, 0, 38, 2, 0, 0, 0, 0))
+    'Cannot tell: a run that is really stopped can hardly succeed.'
     """
+    if (tally.action, tally.mode) == ("stop", "enforce"):
+        return "Cannot tell: a run that is really stopped can hardly succeed."
     said = tally.successes + tally.failures + tally.abandoned
     if not said:
         return "Cannot tell: of none of these runs anybody said how it ended."
@@ -42,22 +46,22 @@ def kept(point: Point, tally: Tally) -> str:
     )
 
 
-def section(promises: Sequence[Promise], tallies: Mapping[str, Sequence[Tally]], look: Look) -> Component:
+def section(promises: Sequence[Promise], tallies: Sequence[Tally], look: Look) -> Component:
     """The policies that hold for an agent, promise beside practice.
 
     Parameters
     ----------
-    tallies : mapping
-        What the ledger tells by policy: a line for each action and mode it had.
+    tallies : sequence of Tally
+        What the ledger tells of the agent: of each policy one for each action and mode it had.
     """
     if not promises:
         said = "No policy holds for this agent yet, so there is no ledger to compare with."
         return html.Section([html.H2("Promise and practice"), html.P(said)], className="card")
     heads = html.Tr([html.Th(text, scope="col") for text in HEADS])
-    rows = [row for promise in promises for row in _rows(promise, tallies.get(promise.policy.name, ()), look)]
+    rows = [row for promise in promises for row in _rows(promise, tallies, look)]
     said = (
         "False stops in the ledger are runs that were to be stopped and of which somebody said that they "
-        "succeeded. A run that was really stopped can hardly succeed: only in shadow both sides are alike."
+        "succeeded. A run that was really stopped can hardly: only runs that went on are compared."
     )
     caption = html.Caption("Policies and their ledger", className="unseen")
     table = html.Table([caption, html.Thead(heads), html.Tbody(rows)], className="rates practice")
@@ -72,14 +76,14 @@ def _rows(promise: Promise, tallies: Sequence[Tally], look: Look) -> list[Compon
     name = [
         dcc.Link(policy.name, href=urls.backtest_url(terms), className="clip", title=policy.name),
         html.Span(f" below {percent_of(policy.min_success_odds)}%", className="dim"),
-        *([] if policy.agent else [html.Span(", every agent’s runs in the ledger", className="dim")]),
     ]
     head, promised = html.Th(name, scope="row"), html.Td(tried(promise))
-    if not tallies:
+    its = [tally for tally in tallies if tally.policy == policy.name]
+    if not its:
         return [html.Tr([head, promised, html.Td("It has not fired yet."), html.Td("–")])]
     return [
         html.Tr([head, promised, html.Td(_ledger(tally)), html.Td(kept(promise.point, tally))])
-        for tally in tallies
+        for tally in its
     ]
 
 

@@ -43,7 +43,7 @@ class HeldOut(msgspec.Struct, frozen=True):
 
 
 class Promised(msgspec.Struct, frozen=True):
-    """A policy of the agent, what it would have done at its own terms, and what the ledger tells of it."""
+    """A policy of the agent, what it would have done at its own terms, and the ledger of the agent's runs."""
 
     policy: str
     backtest: Stopped

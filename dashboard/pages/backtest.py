@@ -14,13 +14,13 @@ from dashboard.components.elsewhere import elsewhere
 from dashboard.service import Page, Service
 from dashboard.urls import Look
 from engine import queries
-from engine.backtest import Point, Tried, promises, tried
+from engine.backtest import Point, Trials, Tried, promises
 from engine.builder import Failed, Ready
 from engine.fuses import Policy
 from engine.keys import Role
 from engine.questions import Questions
-from engine.runs import ALL_TIME
-from engine.store import Tally
+from engine.runs import ALL_TIME, Cohort
+from engine.store import Lines, Tally
 
 TITLE = "Backtest a fuse"
 
@@ -31,7 +31,8 @@ def layout(service: Service, look: Look) -> Page:
     if not look.agent:
         return Page(TITLE, _whose(agents, look), stamp=repr(agents))
     title = f"{look.agent} · backtest"
-    answer = service.maps.questions(look.cohort(service.tenant)._replace(view="all"))
+    cohort = Cohort(service.tenant, look.agent, look.window)
+    answer = service.maps.questions(cohort)
     if isinstance(answer, Failed):
         return Page(title, states.absent(look.agent, answer), stamp="failed")
     if not isinstance(answer, Ready):
@@ -39,10 +40,11 @@ def layout(service: Service, look: Look) -> Page:
         stamp = f"building {states.seconds(answer)}"
         return Page(title, waiting, waiting=True, stamp=stamp, agent=look.agent)
     policies = service.store.policies(service.tenant)
-    tallies = service.store.tally(service.tenant, service.now_ns())
+    tallies = service.store.tally(service.tenant, service.now_ns(), Lines(agent=look.agent))
     stamp = f"{answer.built_ns} {answer.stale} {policies} {tallies}"
-    asked = answer.value
-    rest = _tried(service, asked, look, policies) if asked.steps.size else [_nothing(service, look)]
+    asked, trials = answer.value, service.trials(cohort, answer)
+    some = asked.steps.size > 0
+    rest = _tried(service, trials, look, policies, tallies) if some else [_nothing(service, look)]
     form = html.Section([html.H2("What is tried"), backtest_form.form(look, agents)], className="card")
     notices = [states.notice(text) for text in (look.complaint, _bounded(asked)) if text]
     body = html.Div(
@@ -97,19 +99,18 @@ def _nothing(service: Service, look: Look) -> Component:
     return html.Section(said, className="card state")
 
 
-def _tried(service: Service, asked: Questions, look: Look, every: Sequence[Policy]) -> list[Component]:
+def _tried(
+    service: Service, trials: Trials, look: Look, every: Sequence[Policy], tallies: Sequence[Tally]
+) -> list[Component]:
     """What came of it, at which odds; the form that arms it; and what policies promised."""
-    found = tried(asked, look.fuse, look.cost, look.odds)
+    found = trials.tried(look.fuse, look.cost, look.odds)
     said = [
         html.P(backtesting.advice(found.best, look.cost)),
         html.P(backtesting.checked(found.held, found.found.runs // 2), className="soft"),
         html.P(backtesting.judged(look.fuse, found.found), className="dim"),
     ]
     table = backtesting.table(found.found, look, found.chosen)
-    tallies = dict[str, list[Tally]]()
-    for each in service.store.tally(service.tenant, service.now_ns()):
-        tallies.setdefault(each.policy, []).append(each)
-    kept = promises(asked, look.agent, every, look.fuse.earlier)
+    kept = promises(trials, look.agent, every, look.fuse.earlier)
     return [
         html.Section([*_verdict(found), *said], className="card", role="status"),
         html.Div([_plot(found), _arm(service, look, found.chosen, every)], className="columns"),
@@ -147,7 +148,7 @@ def _arm(service: Service, look: Look, chosen: Point | None, every: Sequence[Pol
     elif not service.caller().may(Role.ADMIN):
         parts.append(html.P("Changing policies takes an admin key.", className="dim"))
     else:
-        whose = "every agent" if policy is not None and policy.agent is None else look.agent
+        whose = look.agent if policy is None else policy.agent or "every agent"
         terms = f"{words.count(look.fuse.min_support, 'earlier run')}, after {look.fuse.after_steps} steps"
         parts.append(
             html.P(f"For runs of {words.quoted(whose)}, odds {backtesting.below(chosen)}, at least {terms}.")

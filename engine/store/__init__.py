@@ -288,10 +288,11 @@ class Recorded(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Which lines of the ledger: a policy's, a run's by its id; None does not ask."""
+    """Which lines of the ledger: a policy's, a run's by its id, an agent's; None does not ask."""
 
     policy: str | None = None
     run_id: str | None = None
+    agent: str | None = None
 
 
 EVERY_LINE = Lines()

@@ -44,6 +44,7 @@ _ENDED = f"CASE WHEN {IS_LIVE} THEN 3 ELSE outcome END, CASE WHEN {IS_LIVE} THEN
 
 _WANTED = {
     "policy": "AND f.policy = :policy",
+    "agent": "AND f.agent = :agent",
     "run_id": """AND f.run_id IN (
     SELECT :run_id UNION SELECT trace_id FROM traces
     WHERE run = (SELECT no FROM runs WHERE tenant = :tenant AND run_id = :run_id))""",
