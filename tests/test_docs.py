@@ -173,7 +173,7 @@ def test_the_bounds_of_rules_are_told() -> None:
 
 def test_every_verdict_is_explained() -> None:
     verdicts = {"insufficient_history", "novel", "likely_failure", "on_track"}
-    assert {row[0].strip("`") for row in rows(section("Four journeys"))} == verdicts
+    assert {row[0].strip("`") for row in rows(section("Six journeys"))} == verdicts
 
 
 def test_exit_codes_are_those_of_the_command() -> None:
@@ -201,7 +201,7 @@ def test_figures_of_the_demo_are_the_corpus(tmp_path: Path) -> None:
 
 
 def test_every_ticket_of_the_demo_is_named() -> None:
-    named = re.findall(r"`(repo-[a-z]+)`", section("Four journeys"))
+    named = re.findall(r"`(repo-[a-z]+)`", section("Six journeys"))
     assert {*named} - {"repo-agent"} == {ticket.name for ticket in TICKETS}
 
 
