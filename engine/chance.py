@@ -1,13 +1,13 @@
 """How many fatal forks chance alone would make of a map: outcomes are shuffled, and the forks counted.
 
 Outcomes are shuffled within tickets and versions, so that what a mix of tickets or versions makes of a
-branch stays; where no run carries a ticket, among all runs. What is left of the forks that were found
-is not the step's doing.
+branch stays; where no version's runs of a ticket ended differently, within tickets alone; where no run
+carries a ticket, among all runs. As many forks as that leaves are not the step's doing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -51,6 +51,15 @@ class Chance(NamedTuple):
     within_versions: bool
 
 
+class _Among(NamedTuple):
+    """The group of each run, among which its outcome is shuffled, and how many runs that can change."""
+
+    group: Ints
+    moved: int
+    within_tickets: bool
+    within_versions: bool
+
+
 class _Ranges(NamedTuple):
     """Where the runs of each tested node stand, with its siblings', among runs in order of their nodes.
 
@@ -68,9 +77,9 @@ class _Ranges(NamedTuple):
 
 def chance(behaviour: BehaviourMap, shuffles: int = SHUFFLES) -> Chance:
     """Count the fatal forks that shuffled outcomes make; the same map gives the same figures."""
-    has_tickets = any(ticket is not None for ticket in behaviour.tickets)
+    among = _among(behaviour)
     order = np.lexsort((~behaviour.member_stopped, behaviour.member_node))
-    group = _groups(behaviour)[order] if has_tickets else np.zeros(order.size, np.int64)
+    group = among.group[order]
     tested = np.flatnonzero(~np.isnan(behaviour.p))
     ranges = _ranges(behaviour, behaviour.member_node[order], behaviour.member_stopped[order], tested)
     own, others = (each[tested].astype(np.int64) for each in (behaviour.support, behaviour.sibling_support))
@@ -80,17 +89,27 @@ def chance(behaviour: BehaviourMap, shuffles: int = SHUFFLES) -> Chance:
         shuffles,
         float(forks.mean()),
         int((forks >= behaviour.fork.sum()).sum()),
-        _moved(group, won),
-        within_tickets=has_tickets,
-        within_versions=has_tickets and len(set(behaviour.versions)) > 1,
+        among.moved,
+        among.within_tickets,
+        among.within_versions,
     )
 
 
-def _groups(behaviour: BehaviourMap) -> Ints:
-    """A number for each member's ticket and version."""
-    known: dict[tuple[str | None, str | None], int] = {}
-    pairs = zip(behaviour.tickets, behaviour.versions, strict=True)
-    return np.array([known.setdefault(pair, len(known)) for pair in pairs], np.int64)
+def _among(behaviour: BehaviourMap) -> _Among:
+    """Which runs are shuffled together: within versions, too, if that can move anything."""
+    won = behaviour.member_outcome == Outcome.SUCCESS
+    has_tickets = any(ticket is not None for ticket in behaviour.tickets)
+    if has_tickets and len(set(behaviour.versions)) > 1:
+        group = _numbers(zip(behaviour.tickets, behaviour.versions, strict=True))
+        if moved := _moved(group, won):
+            return _Among(group, moved, within_tickets=True, within_versions=True)
+    group = _numbers(behaviour.tickets) if has_tickets else np.zeros(won.size, np.int64)
+    return _Among(group, _moved(group, won), has_tickets, within_versions=False)
+
+
+def _numbers(values: Iterable[Hashable]) -> Ints:
+    known: dict[Hashable, int] = {}
+    return np.array([known.setdefault(value, len(known)) for value in values], np.int64)
 
 
 def _moved(group: Ints, won: Flags) -> int:

@@ -8,7 +8,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from engine.chance import Chance
 from engine.forks import compared
 from engine.maps import BehaviourMap
-from engine.siblings import ALPHA
 from engine.strata import Evidence, Held, held
 from engine.stratified import Stratified
 
@@ -49,7 +48,8 @@ def grounds(evidence: Evidence) -> str:
         return f"holds within {_IN[made[-1][0]]}"
     within, found, how = short[0]
     if how is Held.CANNOT_TELL:
-        return f"cannot tell within {_IN[within]}"
+        few = f", {_runs(found.runs)} could not have shown it" if found.runs else ""
+        return f"cannot tell within {_IN[within]}{few}"
     return f"not shown within {_IN[within]}, {_runs(found.runs)} could have shown it"
 
 
@@ -71,17 +71,18 @@ def sentence(
         return f"Cannot tell within {_IN[within]}: {_untold(found, within)}."
     start = "Holds" if how is Held.HOLDS else "Not shown"
     could = "could show it" if how is Held.HOLDS else "could have shown it"
-    few = ", too few whatever their outcomes" if found.least >= ALPHA else ""
     return (
         f"{start} within {_IN[within]}: beside others of the same {of}, runs that took it succeed "
         f"{_gap(found)}, exact p {written(found.p)}); {_runs(found.runs)} of "
-        f"{_strata(found.strata, within)} {could}{few}."
+        f"{_strata(found.strata, within)} {could}."
     )
 
 
 def _untold(found: Stratified, within: Within) -> str:
     if not found.shared:
         return f"no {_OF[within]} has runs both on this way and on another"
+    if found.runs:
+        return f"{_runs(found.runs)} of {_strata(found.strata, within)} are too few, whatever their outcomes"
     if found.shared == 1:
         return f"one {_OF[within]} has runs on both sides, and all of them ended alike"
     return f"on each of the {_strata(found.shared, within)} with runs on both sides all runs ended alike"
@@ -110,6 +111,7 @@ def _strata(number: int, within: Within) -> str:
 def by_chance(behaviour: BehaviourMap, chance: Chance) -> str:
     """How many fatal forks of a map chance, and a mix of tickets and versions, would make."""
     of = _SHUFFLED[chance.within_tickets, chance.within_versions]
+    is_alone = chance.within_tickets and not chance.within_versions and len(set(behaviour.versions)) > 1
     if not chance.moved:
         return (
             f"How many forks {of.makes} would make cannot be told: no two runs {of.alike} ended differently, "
@@ -121,10 +123,15 @@ def by_chance(behaviour: BehaviourMap, chance: Chance) -> str:
         f"{of.makes[0].upper()}{of.makes[1:]} would make {chance.forks:.1f} fatal forks: so many appear on "
         f"average when outcomes are shuffled among {of.among}{some}"
     )
-    if not found:
-        return f"{text}."
-    as_many = f"{chance.as_many} of {chance.shuffles}" if chance.as_many else f"none of {chance.shuffles}"
-    return f"{text}; {as_many} shuffles made {found:,} or more."
+    if found:
+        as_many = f"{chance.as_many} of {chance.shuffles}" if chance.as_many else f"none of {chance.shuffles}"
+        text += f"; {as_many} shuffles made {found:,} or more"
+    return f"{text}. {_NO_VERSIONS}" if is_alone else f"{text}."
+
+
+_NO_VERSIONS = (
+    "What the mix of versions makes is not in it: no two runs of one ticket and version ended differently."
+)
 
 
 class _Shuffle(NamedTuple):

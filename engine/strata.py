@@ -128,16 +128,17 @@ def _within(stratum: Ints, mine: Flags, won: Flags) -> Stratified:
 
 
 def held(found: Stratified, worse: bool) -> Held:
-    """Whether a difference holds within strata; where none of them could have shown it, nobody can tell.
+    """Whether a difference holds within strata; where they are too few to show any, nobody can tell.
 
-    >>> def found(p: float, difference: float, strata: int) -> Stratified:
-    ...     return Stratified(p, difference, -1.0, 1.0, strata, 20, 10, 5, 0.0)
-    >>> [held(each, worse=True).value for each in (found(.01, -.4, 5), found(.2, -.4, 5), found(1, 0, 0))]
+    >>> def found(p: float, difference: float, least: float) -> Stratified:
+    ...     return Stratified(p, difference, -1.0, 1.0, 5, 20, 10, 5, least)
+    >>> tried = found(0.01, -0.4, 0.0), found(0.2, -0.4, 0.0), found(0.4, -0.4, 0.1)
+    >>> [held(each, worse=True).value for each in tried]
     ['holds', 'not shown', 'cannot tell']
-    >>> held(found(.01, .4, 5), worse=True).value
+    >>> held(found(0.01, 0.4, 0.0), worse=True).value
     'not shown'
     """
-    if not found.strata:
+    if found.least >= ALPHA:
         return Held.CANNOT_TELL
     sign = -1 if worse else 1
     return Held.HOLDS if found.p < ALPHA and sign * found.difference > 0 else Held.NOT_SHOWN

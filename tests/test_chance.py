@@ -53,8 +53,25 @@ def test_of_two_tickets_each_keeps_its_outcomes_and_so_the_fork_stays() -> None:
 
 
 def test_of_two_versions_likewise() -> None:
-    found = chance(two_ways(("t", "t"), ("1", "2")))
-    assert found == Chance(200, 1.0, 200, 0, within_tickets=True, within_versions=True)
+    """The old version takes x: one of its runs succeeded, and changes place only with its others."""
+    rows = [("x", "failure", "old", 10), ("x", "success", "old", 1), ("y", "success", "new", 10)]
+    found = chance(
+        map_of(
+            [
+                Sample(f"{way}{ended}{n}", (f"tool:{way}",), ended, "t", version)
+                for way, ended, version, many in rows
+                for n in range(many)
+            ]
+        )
+    )
+    assert found == Chance(200, 1.0, 200, 11, within_tickets=True, within_versions=True)
+
+
+def test_where_that_moves_nothing_outcomes_are_shuffled_within_tickets_alone() -> None:
+    versions, one = two_ways(("t", "t"), ("1", "2")), two_ways(("t", "t"))
+    assert chance(versions) == chance(one)
+    assert (chance(one).moved, chance(one).within_tickets, chance(one).within_versions) == (20, True, False)
+    assert not chance(two_ways(("t", "u"), ("1", "2"))).moved
 
 
 def test_without_tickets_outcomes_are_shuffled_whatever_the_version() -> None:

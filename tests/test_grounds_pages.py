@@ -74,6 +74,13 @@ def test_of_several_versions_each_comparison_stands_in_the_panel() -> None:
         assert f"Holds within {within}: beside others of the same" in told
 
 
+def test_where_no_version_ran_a_ticket_twice_chance_is_counted_within_tickets_alone() -> None:
+    runs = [*two_ways("t", 10, 0, (0, 0)), *two_ways("t", 0, 10, (0, 0))]
+    told = said(service_of([replace(run, version=run.outcome.name) for run in runs]))
+    assert "Chance and the mix of tickets would make 0.0 fatal forks" in told
+    assert "What the mix of versions makes is not in it: no two runs of one ticket and version ended" in told
+
+
 def test_a_map_where_nothing_can_be_tested_says_nothing_of_chance() -> None:
     assert "hance" not in said(service_of([make_run("one", "llm:m")])).partition("Wherever")[0]
 

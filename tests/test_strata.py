@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from engine.grounds import grounds, sentence
 from engine.maps import BehaviourMap, build
 from engine.runs import Cohort, Outcome
 from engine.statistics import fisher_exact
@@ -71,6 +72,24 @@ def test_where_no_ticket_went_both_ways_nobody_can_tell() -> None:
     found = evidence(behaviour)[node_of(behaviour, "x")]
     assert found.strata.tickets is not None
     assert (held(found.strata.tickets, worse=True), found.label) == (Held.CANNOT_TELL, "significant")
+
+
+def test_where_too_few_runs_share_a_ticket_nobody_can_tell() -> None:
+    """One run of three on the branch: whatever their outcomes, p is a third."""
+    behaviour = map_of(
+        ("ax", "failure", 1, "both", None),
+        ("ay", "success", 2, "both", None),
+        ("ax", "failure", 20, "hard", None),
+        ("ay", "success", 20, "easy", None),
+    )
+    found = evidence(behaviour)[node_of(behaviour, "x")]
+    assert found.strata.tickets is not None
+    assert (found.strata.tickets.runs, round(found.strata.tickets.least, 3)) == (3, 0.333)
+    assert (held(found.strata.tickets, worse=True), found.label) == (Held.CANNOT_TELL, "significant")
+    assert grounds(found) == "cannot tell within tickets, 3 runs could not have shown it"
+    assert sentence("tickets", found.strata.tickets, worse=True) == (
+        "Cannot tell within tickets: 3 runs of 1 ticket are too few, whatever their outcomes."
+    )
 
 
 def test_without_tickets_a_fork_is_at_most_significant() -> None:

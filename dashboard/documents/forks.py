@@ -28,8 +28,8 @@ class Examples(msgspec.Struct, frozen=True):
 class Comparison(msgspec.Struct, frozen=True):
     """A branch compared with its siblings within strata: exact test, Mantel-Haenszel difference of the rates.
 
-    ``strata``, with so many ``runs``, ``support`` of them on the branch, could show it; ``shared`` have both
-    sides, and without one there is no difference.
+    ``shared`` strata have both sides; ``strata`` of them, with so many ``runs``, ``support`` of these on the
+    branch, both outcomes, too. Without a shared one there is no difference; "cannot tell": too few to show it.
     """
 
     held: Literal["holds", "not shown", "cannot tell"]
