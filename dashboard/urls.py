@@ -28,7 +28,7 @@
     /api/v1/…, /api/openapi.json            what programs ask, and that described
     /metrics                                what the server counts, for Prometheus
 
-On ``/map``, ``/runs`` and ``/calibration`` ``where=EXPRESSION`` narrows to the runs that are as it says.
+On ``/map``, ``/runs``, ``/changes`` and ``/calibration`` ``where=EXPRESSION`` narrows to some of the runs.
 A window is the last 30 days (not written), ``window=1d``, ``7d`` or ``all``, or ``from=``, ``to=`` or both
 (RFC 3339).
 """

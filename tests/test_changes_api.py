@@ -139,6 +139,7 @@ def test_a_marker_is_told_read_and_removed(client: FlaskClient) -> None:
     [
         ({}, "name: missing."),
         ({"name": "  "}, "name: blank."),
+        ({"name": "x", "agent": " "}, "agent: blank."),
         ({"name": "x", "time": "soon"}, "time: "),
         ({"name": "x", "when": 1}, "when: no such field"),
     ],

@@ -9,6 +9,7 @@ import pytest
 
 from engine import erasing, retention
 from engine.errors import InputError
+from engine.runs import ALL_TIME
 from engine.selections import Before
 from engine.spans import Span
 from engine.store import MAX_MARKERS, Expired, Marker, Store
@@ -36,6 +37,16 @@ def test_markers_come_back_latest_first_an_agents_own_and_everybodys(store: Stor
     assert names(store) == ["new prompts", "deploy 41", "other"]
     assert names(store, "bot") == ["new prompts", "deploy 41"]
     assert store.markers("nobody") == []
+
+
+def test_a_marker_is_of_the_agent_that_runs_of_that_name_are_of(store: Store) -> None:
+    long = "é" * 100
+    store.add_marker("default", "deploy", NOW, f" {long} ")
+    store.append(
+        "default", [Span("t", "1", "invoke_agent", NOW, NOW + 1, attributes={"gen_ai.agent.name": long})]
+    )
+    (known,) = store.agents("default", ALL_TIME, NOW)
+    assert names(store, known.agent) == ["deploy"]
 
 
 def test_the_same_marker_once_more_is_the_one_that_is_there(store: Store) -> None:

@@ -65,8 +65,9 @@ def register(server: Flask, service: Service) -> None:
 
     def post() -> Response:
         asked = body(PostMarker)
-        if not asked.name.strip():
-            raise InputError("name: blank.")
+        for field, text in (("name", asked.name), ("agent", asked.agent)):
+            if text is not None and not text.strip():
+                raise InputError(f"{field}: blank.")
         told_ns = time_ns(asked.time)
         at_ns = service.now_ns() if told_ns is None else told_ns
         kept, is_new = store.add_marker(service.tenant, asked.name, at_ns, asked.agent)

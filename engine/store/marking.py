@@ -28,7 +28,7 @@ def add_marker(
     db: sqlite3.Connection, tenant: int, name: str, time_ns: int, agent: str | None
 ) -> tuple[Marker, bool]:
     """Keep a marker; one that is there already is the same. Whether it is new."""
-    kept = clean_name(plain(name)), bounded(time_ns), None if agent is None else plain(agent)
+    kept = clean_name(plain(name)), bounded(time_ns), None if agent is None else clean_name(plain(agent))
     same = db.execute(_SAME, (tenant, *kept)).fetchone()
     if same:
         return Marker(same[0], *kept), False
