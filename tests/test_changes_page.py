@@ -89,6 +89,11 @@ def test_every_count_leads_to_the_runs_it_counts(service: Service) -> None:
         assert first["outcome"] == ["completed"] and first["view"] == ["tools"]
 
 
+def test_examples_are_of_the_agents_own_steps(service: Service) -> None:
+    for url in (f"/changes?agent={AGENT}", VERSIONS):
+        assert any("where=a+.." in link for link in links(settled(service, url).body)), url
+
+
 def test_a_moment_is_told_as_before_and_since_then(service: Service) -> None:
     told = said(service, SINCE)
     assert "12 of 40 (30.0%) runs succeeded since then, 31 of 40 (77.5%) before" in told
@@ -100,9 +105,12 @@ def test_a_moment_is_told_as_before_and_since_then(service: Service) -> None:
     [
         (
             f"{VERSIONS}&to=1990-01-01",
-            "Too few runs to compare 0 of 0 runs succeeded with v2, 0 of 0 with v1",
+            "Too few runs to compare Among these runs none completed with v1 or with v2",
         ),
-        (f"/changes?agent={AGENT}&old=v1&new=v9", "Too few runs to compare 0 of 0 runs succeeded with v9"),
+        (
+            f"/changes?agent={AGENT}&old=v1&new=v9",
+            "Too few runs to compare Among these runs none completed with v9",
+        ),
         (f"/changes?agent={AGENT}&old=v1&new=v1", "Both versions are the same."),
         (f"/changes?agent={AGENT}&since=noon", "since=noon is no RFC 3339 date or time."),
         (f"/changes?agent={AGENT}&to=1990-01-01", "No run completed in this window."),

@@ -67,8 +67,11 @@ def test_what_cannot_be_compared_is_said(path: Path, capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit) as left:
         main(asked(path))
     assert left.value.code == 2
-    assert main(asked(path, "--versions", "v1", "v9")) == 0
-    assert "too few to compare" in capsys.readouterr().out
+    assert main(asked(path, "--versions", "v1", "v9")) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "none completed with v9: there is nothing to compare. Versions of these runs: v2, v1" in said
+    assert main(asked(path, "--since", "1990-01-01")) == 0
+    assert "Among these runs none completed before" in capsys.readouterr().out
 
 
 def test_a_store_that_is_only_read_has_no_markers_to_lose(path: Path) -> None:

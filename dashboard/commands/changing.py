@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 
 from dashboard.commands.terminal import shown
 from dashboard.components import words
-from engine.changes import Moment, Split, Versions
+from engine.changes import Moment, Split, Versions, versions
 from engine.changes.ranking import Change, Findings, Parting
 from engine.changes.wording import caveats, explain, headline, parting, summary, told_within_tickets
 from engine.errors import ForkmapError
@@ -22,8 +22,19 @@ LISTED = 10
 
 
 def load(store: Store, cohort: Cohort, now_ns: int, bounds: Bounds, asked: Namespace) -> Findings:
-    """Compare the sides that are asked for."""
-    return load_changes(store, cohort, _split(store, asked), now_ns, bounds)
+    """Compare the sides that are asked for.
+
+    Raises
+    ------
+    ForkmapError
+        No run of a version completed; with those that there are.
+    """
+    found = load_changes(store, cohort, _split(store, asked), now_ns, bounds)
+    if asked.versions and not found.changes.support[:, 0].min():
+        there = versions(store.paths(cohort, now_ns, bounds.max_runs).versions)
+        known = ", ".join(version for version, _ in there[:10]) or "none"
+        raise ForkmapError(f"{headline(found.changes)} Versions of these runs: {known}")
+    return found
 
 
 def _split(store: Store, asked: Namespace) -> Split:

@@ -93,10 +93,12 @@ def _choose(service: Service, look: Look, cohort: Cohort) -> Page:
 def _chooser(service: Service, look: Look, cohort: Cohort) -> tuple[Component, str]:
     """What can be compared, and what that is made of."""
     answer = service.maps.get(cohort)
-    found = versions(answer.value.versions) if isinstance(answer, Ready) else None
+    found, field = None, narrowing.field(look, urls.CHANGES)
+    if isinstance(answer, Ready):
+        found, field = versions(answer.value.versions), narrowing.of_map(answer.value, look, urls.CHANGES)
     markers = service.store.markers(service.tenant, look.agent)
     chooser = sides.chooser(look, found, markers, service.now_ns())
-    return html.Div([chooser, narrowing.field(look, urls.CHANGES)]), f"{found} {markers}"
+    return html.Div([chooser, field]), f"{found} {markers}"
 
 
 def _head(look: Look, stale: bool) -> list[Component]:

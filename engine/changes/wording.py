@@ -59,8 +59,11 @@ def headline(found: Changes) -> str:
     counts = [_of(*each) for each in zip(pair(found.successes[:, 0]), pair(found.support[:, 0]), strict=True)]
     was, now = sides(found.split)
     told = f"{counts[AFTER]} runs succeeded {now}, {counts[BEFORE]} {was}"
-    least = min(pair(found.support[:, 0]))
-    if least < MIN_SUPPORT:
+    support = pair(found.support[:, 0])
+    if not min(support):
+        nobody = " or ".join(side for side, runs in zip((was, now), support, strict=True) if not runs)
+        return f"Among these runs none completed {nobody}: there is nothing to compare."
+    if min(support) < MIN_SUPPORT:
         return f"{told}: too few to compare, it takes {MIN_SUPPORT} completed runs on each side."
     moved = f"{_signed(found.changed[0])} points"
     sure = "more than chance" if found.p < ALPHA else "no more than chance may do"
@@ -113,7 +116,7 @@ def summary(found: Changes, changes: tuple[Change, ...]) -> str:
         return f"No way could be tested: it takes {MIN_SUPPORT} completed runs of each side at one fork."
     held = sum(each.holds for each in changes)
     if not changes:
-        return f"Nothing else changed significantly: {tested}."
+        return f"No way changed significantly: {tested}."
     return f"{tested}; {held} changed (q < {ALPHA}), and {len(changes) - held} more may be chance."
 
 
