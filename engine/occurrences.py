@@ -244,7 +244,10 @@ def _occurrence(has: _Incidence, tests: _Tests, test: int, won: Flags, of: Colum
 
 def explain(found: Occurrence) -> str:
     """A step in one sentence: counts, then rate and interval, then the comparison."""
-    have = f"with a failed call of {found.step.signature}" if found.failed else f"that took {found.step}"
+    once = "" if found.step.bucket else " once in a row"
+    have = (
+        f"with a failed call of {found.step.signature}" if found.failed else f"that took {found.step}{once}"
+    )
     without = "without one" if found.failed else "that did not"
     return (
         f"{found.successes} of {found.support} runs {have}, wherever it stood, succeeded ({found.rate:.1%}, "

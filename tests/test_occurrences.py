@@ -62,8 +62,8 @@ def test_a_step_hurts_wherever_it_stands() -> None:
     assert (harmful.p, harmful.q) == pytest.approx((p, p))
     assert found == (18, Family(1, (harmful,), (), 1, 0), Family(0, (), (), 0, 0))
     assert explain(harmful) == (
-        "0 of 9 runs that took tool:x, wherever it stood, succeeded (0.0%, 95% interval 0.0–29.9%), against "
-        "9 of 9 (100.0%) that did not; Fisher p = 4.1e-05, q = 4.1e-05."
+        "0 of 9 runs that took tool:x once in a row, wherever it stood, succeeded (0.0%, 95% interval "
+        "0.0–29.9%), against 9 of 9 (100.0%) that did not; Fisher p = 4.1e-05, q = 4.1e-05."
     )
 
 

@@ -146,6 +146,8 @@ def test_the_command_says_the_same(path: Path, store: Store, capsys: pytest.Capt
     assert json.loads(capsys.readouterr().out) == msgspec.to_builtins(expected)
     assert main(["steps", AGENT, "--store", str(path)]) == 0
     said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith(f"{AGENT} · last 30 days · 180 completed runs Those that have a step")
+    assert "69 of 90 runs that took tool:search_orders once in a row, wherever it stood, succeeded" in said
     assert (
         "tool:search_orders×3-5 5 of 50 runs that took tool:search_orders×3-5, wherever it stood, succeeded "
         "(10.0%, 95% interval 4.3–21.4%), against 93 of 130 (71.5%) that did not; Fisher p = 2.2e-14, q = "

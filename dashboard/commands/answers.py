@@ -188,7 +188,9 @@ def compare(asked: Namespace) -> int:
 
 def steps(asked: Namespace) -> int:
     """Tell which steps hurt or help wherever they stand."""
-    return _print(asked, stepwise, wherever.report, _of_cohort(asked, queries.load_occurrences))
+    found = _of_cohort(asked, queries.load_occurrences)
+    report = partial(wherever.report, agent=asked.agent, window=_window(asked), where=asked.where)
+    return _print(asked, stepwise, report, found)
 
 
 def run(asked: Namespace) -> int:

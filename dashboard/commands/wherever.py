@@ -9,17 +9,20 @@ from dashboard.components import words
 from dashboard.components.wherever import nothing
 from engine.grounds import grounds
 from engine.occurrences import Family, Occurrence, Occurrences, explain
+from engine.runs import Window
 
 LINES = 10
 """Steps of a kind that are told."""
 
 
-def report(found: Occurrences) -> RenderableType:
-    """The steps, then the failed calls."""
+def report(found: Occurrences, agent: str, window: Window, where: str) -> RenderableType:
+    """Whose runs, then the steps, then the failed calls."""
     runs = words.count(found.completed, "completed run")
-    about = f"{runs}, those that have a step against those that have it not; why they end so is not shown."
+    narrowed = f" · {words.quoted(where)}" if where else ""
+    about = f"{agent} · {words.window(window)}{narrowed} · {runs}"
     return Group(
         shown(about, style="bold"),
+        shown("Those that have a step against those that have it not; why they end so is not shown."),
         *_family(found.steps, "step"),
         *_family(found.failed, "failed call"),
     )
