@@ -87,7 +87,7 @@ def test_outcomes_since_are_counted_apart_from_what_is_inferred(service: Service
     )
     assert (
         "Would have stopped 4 runs. By what was said of 2 of them, 1 succeeded after all: 50.0% false stops "
-        "(9.5–90.5%). 2 are not over, or gone."
+        "(9.5–90.5%). 2 are not over, or no longer stored."
     ) in shown(service)
 
 

@@ -35,7 +35,7 @@ def form(look: Look, agents: Sequence[str]) -> Component:
         _number("support", "Earlier runs, at least", str(look.fuse.min_support), "That went the same way."),
         _number("after", "After so many steps", str(look.fuse.after_steps), "Before that it says nothing."),
         _field(
-            "history", "Judged by", _history(look.fuse.earlier), "As on the day itself, or by all known now."
+            "history", "Judged by", _history(look.fuse.earlier), "By all known now, or as on the day itself."
         ),
         _number("cost", "Cost of a false stop", f"{look.cost:.12g}", "In right stops: what one brings is 1."),
         _number(

@@ -46,7 +46,7 @@ def _table(found: Changes, look: Look) -> Component:
         href = urls.runs_url(*waygrid.runs_of(found, side, look, Filters(outcome="completed")))
         label = html.Span(name, className="clip", title=name)
         lines.append(Rate(label, support, successes, *bounds, href=href))
-    return rates.table(lines, None, "Completed runs of either side", "Runs")
+    return rates.table(lines, None, "Completed runs of either side", "Side")
 
 
 def ranked(found: Findings, look: Look) -> Component:

@@ -97,7 +97,8 @@ def outcome_in_words(tally: Tally) -> str:
 
     >>> outcome_in_words(Tally("low", "stop", "shadow", 11, 1, 7, 0, 0, 1, 0, 2))
     'Would have stopped 11 runs. By what was said of 8 of them, 1 succeeded after all: 12.5% false stops \
-(2.2–47.1%). How 1 more ended is only inferred (1 failed), and not counted. 2 are not over, or gone.'
+(2.2–47.1%). How 1 more ended is only inferred (1 failed), and not counted. 2 are not over, or no longer \
+stored.'
     """
     parts = [f"{_fired(tally)} {words.count(tally.runs, 'run')}."]
     said = tally.successes + tally.failures + tally.abandoned
@@ -110,7 +111,8 @@ def outcome_in_words(tally: Tally) -> str:
         )
     parts += _inferred(tally)
     if tally.unknown:
-        parts.append(f"{tally.unknown:,} {'is' if tally.unknown == 1 else 'are'} not over, or gone.")
+        are = "is" if tally.unknown == 1 else "are"
+        parts.append(f"{tally.unknown:,} {are} not over, or no longer stored.")
     return " ".join(parts)
 
 

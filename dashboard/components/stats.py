@@ -76,7 +76,7 @@ def _live(totals: Totals, look: Look) -> Stat:
     live = totals.unknown
     noun = "live run" if live == 1 else "live runs"
     link = counted.runs(f"{live:,}", look, Filters(outcome="live"))
-    return Stat(link, noun, "in no rate") if live else Stat("0", noun)
+    return Stat(link, noun, "counted in no rate") if live else Stat("0", noun)
 
 
 def outcomes(totals: Totals, look: Look) -> list[Any]:
