@@ -36,7 +36,7 @@ def wherever(behaviour: BehaviourMap, answer: Answer[Occurrences], look: Look) -
     runs = words.count(found.completed, "completed run")
     about = (
         f"Each step for itself, whatever came before: of {runs}, how those that have it end, against those "
-        "that have it not. A step without a sign stands alone: runs that only repeat it (×2 is twice in a row) "
+        "that have it not. A step without a sign stands alone: runs that only repeat it (×2: twice in a row) "
         "are among those without. What is listed goes with how runs end; that it is the reason is not shown."
     )
     tables = [
