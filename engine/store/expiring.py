@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from engine.store import Expired
 from engine.store.keys import tenant_number
-from engine.store.marking import remove_old
+from engine.store.marking import count_old, remove_old
 from engine.store.removing import is_swept, sweep, take_run
 
 ROWS = 8
@@ -42,7 +42,6 @@ AND NOT EXISTS (SELECT 1 FROM sessions WHERE tenant = o.tenant AND run_id IN {_S
 _OUTCOMES = f"""
 SELECT no FROM outcomes o WHERE tenant = :tenant AND time_ns < :before_ns AND {_IS_UNSEEN} LIMIT :limit"""
 
-_MARKERS = "SELECT count(*) FROM markers WHERE tenant = ? AND time_ns < ?"
 _STILL_OLD = f"SELECT 1 FROM runs r WHERE no = ? AND last_ns < ? AND {_IS_SETTLED}"
 _REMOVE_OUTCOME = f"DELETE FROM outcomes AS o WHERE no = ? AND time_ns < ? AND {_IS_UNSEEN}"
 
@@ -69,8 +68,8 @@ def find(db: sqlite3.Connection, tenant: str, before_ns: int, limit: int) -> Old
     number = tenant_number(db, tenant)
     asked = {"tenant": number, "before_ns": before_ns, "limit": 1 + limit // ROWS}
     runs = tuple(no for (no,) in db.execute(_RUNS, asked))
-    (markers,) = db.execute(_MARKERS, (number, before_ns)).fetchone()
-    return Old(runs, unseen(db, number, before_ns, limit - len(runs)), is_swept(db), markers)
+    outcomes = unseen(db, number, before_ns, limit - len(runs))
+    return Old(runs, outcomes, is_swept(db), count_old(db, number, before_ns))
 
 
 def unseen(db: sqlite3.Connection, tenant: int | None, before_ns: int, limit: int) -> tuple[int, ...]:

@@ -14,7 +14,8 @@ _OF_TENANT = (
 )
 _LATEST_FIRST = "ORDER BY time_ns DESC, no DESC"
 _SAME = "SELECT no FROM markers WHERE tenant = ? AND name = ? AND time_ns = ? AND agent IS ?"
-_OLD = "DELETE FROM markers WHERE tenant = ? AND time_ns < ?"
+_OLD = "FROM markers WHERE tenant = ? AND time_ns < ?"
+_COUNT_OLD, _REMOVE_OLD = f"SELECT count(*) {_OLD}", f"DELETE {_OLD}"
 
 
 def markers(db: sqlite3.Connection, tenant: str, agent: str | None) -> list[Marker]:
@@ -45,6 +46,12 @@ def remove_marker(db: sqlite3.Connection, tenant: int, number: int) -> bool:
     return gone.rowcount > 0
 
 
+def count_old(db: sqlite3.Connection, tenant: int | None, before_ns: int) -> int:
+    """How many markers of a tenant are before a moment."""
+    (count,) = db.execute(_COUNT_OLD, (tenant, before_ns)).fetchone()
+    return int(count)
+
+
 def remove_old(db: sqlite3.Connection, tenant: int | None, before_ns: int) -> int:
     """Remove the markers of a tenant before a moment; how many."""
-    return db.execute(_OLD, (tenant, before_ns)).rowcount
+    return db.execute(_REMOVE_OLD, (tenant, before_ns)).rowcount

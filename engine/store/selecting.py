@@ -13,6 +13,7 @@ from engine.spans import Span
 from engine.store.expiring import unseen
 from engine.store.fitting import bounded, plain
 from engine.store.keys import spellings, told_name
+from engine.store.marking import count_old
 from engine.store.packing import unpack_span
 
 PAGE = 1_000
@@ -87,7 +88,7 @@ def is_known(db: sqlite3.Connection, tenant: int | None, selection: Selection) -
             queries = _LOOSE, _TOLD.format("outcomes"), _TOLD.format("firings")
             return any(db.execute(query, asked).fetchone() for query in queries)
         case Before(time_ns):
-            return bool(unseen(db, tenant, time_ns, 1))
+            return bool(unseen(db, tenant, time_ns, 1) or count_old(db, tenant, time_ns))
     return False
 
 
