@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
 from engine.changes import AFTER, BEFORE, Changes, Moment, Versions, Way, changes, versions, ways_from
-from engine.changes.joining import chosen, joined, of_version
+from engine.changes.joining import joined, of_version
 from engine.changes.ranking import Parting, findings, partings, ranked
 from engine.changes.wording import caveats, explain, headline, summary, told_within_tickets
 from engine.importing import import_files
@@ -276,7 +276,6 @@ def test_runs_are_chosen_whole_and_in_order() -> None:
         ("r0", "r2"),
         [paths.folds(0), paths.folds(2)],
     )
-    assert chosen(paths, np.ones(3, bool)) is paths
     assert of_version(paths, "3").run_ids == ()
 
 

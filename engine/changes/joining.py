@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.growing import Flags, within
+from engine.narrowing import selected
 from engine.paths import Paths
 from engine.runs import Outcome
 
@@ -23,7 +23,7 @@ def joined(before: Paths, after: Paths) -> Paths:
     >>> both.signatures, both.code.tolist(), both.run_ids
     (('tool:a', 'tool:b'), [1, 0], ('tool:b', 'tool:a'))
     """
-    sides = [chosen(side, side.outcome < Outcome.UNKNOWN) for side in (before, after)]
+    sides = [selected(side, side.outcome < Outcome.UNKNOWN) for side in (before, after)]
     signatures = tuple(sorted({*before.signatures, *after.signatures}))
     place = {signature: number for number, signature in enumerate(signatures)}
     length = np.concatenate([np.diff(side.offset) for side in sides])
@@ -49,27 +49,4 @@ def _recoded(paths: Paths, place: dict[str, int]) -> NDArray[np.int32]:
 
 def of_version(paths: Paths, version: str) -> Paths:
     """The runs of one version of the agent."""
-    return chosen(paths, np.array([each == version for each in paths.versions], bool))
-
-
-def chosen(paths: Paths, wanted: Flags) -> Paths:
-    """Those of the runs that are wanted, in their order."""
-    if wanted.all():
-        return paths
-    runs = np.flatnonzero(wanted)
-    length = np.diff(paths.offset)[runs]
-    fold = within(length) + np.repeat(paths.offset[runs], length)
-    return Paths(
-        paths.signatures,
-        paths.code[fold],
-        paths.count[fold],
-        np.concatenate([[0], np.cumsum(length)]),
-        paths.outcome[runs],
-        paths.source[runs],
-        paths.half[runs],
-        tuple(paths.run_ids[run] for run in runs.tolist()),
-        tuple(paths.tickets[run] for run in runs.tolist()),
-        tuple(paths.versions[run] for run in runs.tolist()),
-        paths.bounded,
-        paths.live_bounded,
-    )
+    return selected(paths, np.array([each == version for each in paths.versions], bool))
