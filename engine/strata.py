@@ -6,8 +6,9 @@ made once more within tickets, within versions and within both: see :mod:`engine
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from enum import Enum
+from itertools import groupby
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ from engine.maps import BehaviourMap
 from engine.paths import MARK
 from engine.runs import Outcome
 from engine.siblings import ALPHA
-from engine.stratified import Stratified, stratified
+from engine.stratified import Stratified, parted, pool, stratified
 
 Label: TypeAlias = Literal["confirmed", "significant", "may be chance"]
 """How far a difference is shown; each claims less than the one before."""
@@ -80,7 +81,7 @@ def columns(tickets: Sequence[str | None], versions: Sequence[str | None]) -> Co
     A run without a ticket shares none. Runs without a version are as of one more version, if others have one.
 
     >>> columns(["t", "u", None, "t"], ["1", None, None, "1"])._asdict().values()
-    dict_values([array([ 0,  1, -1,  0]), array([0, 1, 1, 0]), array([ 0,  3, -1,  0])])
+    dict_values([array([ 0,  1, -1,  0]), array([0, 1, 1, 0]), array([ 0,  1, -1,  0])])
     >>> columns([None, None], ["1", "1"])
     Columns(tickets=None, versions=None, both=None)
     """
@@ -90,8 +91,8 @@ def columns(tickets: Sequence[str | None], versions: Sequence[str | None]) -> Co
     version = _numbers([each or "" for each in versions]) if has_versions else None
     if ticket is None or version is None:
         return Columns(ticket, version, None)
-    both = np.where(ticket < 0, -1, ticket * (int(version.max()) + 1) + version)
-    return Columns(ticket, version, both)
+    pairs = zip(tickets, versions, strict=True)
+    return Columns(ticket, version, _numbers([pair if pair[0] is not None else None for pair in pairs]))
 
 
 def _numbers(values: Sequence[Hashable | None]) -> Ints:
@@ -116,15 +117,7 @@ def strata(of: Columns, runs: Ints, mine: Flags, won: Flags) -> Strata:
     mine, won : ndarray of bool, shape (compared,)
         Whether each of these is on my side, and whether it succeeded.
     """
-    return Strata(*(None if each is None else _within(each[runs], mine, won) for each in of))
-
-
-def _within(stratum: Ints, mine: Flags, won: Flags) -> Stratified:
-    """Compare within strata that are numbered anew where few of many occur."""
-    if stratum.size and stratum.max() > stratum.size:
-        known, numbered = np.unique(stratum, return_inverse=True)
-        stratum = numbered - np.count_nonzero(known < 0)
-    return stratified(stratum, mine, won)
+    return Strata(*(None if each is None else stratified(each[runs], mine, won) for each in of))
 
 
 def held(found: Stratified, worse: bool) -> Held:
@@ -165,32 +158,34 @@ def evidence(behaviour: BehaviourMap, nodes: Sequence[int] | None = None) -> dic
     """
     if nodes is None:
         nodes = np.flatnonzero(behaviour.fork | behaviour.golden).tolist()
-    if not nodes:
-        return {}
-    of = columns(behaviour.tickets, behaviour.versions)
-    return {node: _evidence(behaviour, of, node) for node in nodes}
+    parent, of = behaviour.parent, columns(behaviour.tickets, behaviour.versions)
+    by_parent = groupby(sorted(nodes, key=lambda node: parent[node]), lambda node: int(parent[node]))
+    return {node: found for above, below in by_parent for node, found in _below(behaviour, of, above, below)}
 
 
-def evidence_of(behaviour: BehaviourMap, node: int) -> Evidence:
-    """The evidence for one branch that was tested against its siblings."""
-    return evidence(behaviour, [node])[node]
+def _below(
+    behaviour: BehaviourMap, of: Columns, parent: int, nodes: Iterable[int]
+) -> Iterator[tuple[int, Evidence]]:
+    """The evidence for children of one parent, whose runs are counted once for all."""
+    runs = compared(behaviour, parent)
+    end, won = behaviour.member_node[runs], behaviour.member_outcome[runs] == Outcome.SUCCESS
+    pools = [None if each is None else pool(each[runs], won) for each in of]
+    for node in nodes:
+        mine = np.flatnonzero((end >= node) & (end < node + int(behaviour.size[node])))
+        within = Strata(*(None if each is None else parted(each, mine) for each in pools))
+        others, own = int(behaviour.sibling_support[node]), int(behaviour.support[node])
+        gap = int(behaviour.successes[node]) * others - int(behaviour.sibling_successes[node]) * own
+        yield node, Evidence(float(behaviour.p[node]), float(behaviour.q[node]), within, worse=gap < 0)
 
 
-def _evidence(behaviour: BehaviourMap, of: Columns, node: int) -> Evidence:
-    runs, mine = compared(behaviour, node)
-    within = strata(of, runs, mine, behaviour.member_outcome[runs] == Outcome.SUCCESS)
-    others, own = int(behaviour.sibling_support[node]), int(behaviour.support[node])
-    gap = int(behaviour.successes[node]) * others - int(behaviour.sibling_successes[node]) * own
-    return Evidence(float(behaviour.p[node]), float(behaviour.q[node]), within, worse=gap < 0)
-
-
-def compared(behaviour: BehaviourMap, node: int) -> tuple[Ints, Flags]:
-    """The members that a node and its siblings are compared by, and which of these took the node."""
-    at, parent = behaviour.member_node, int(behaviour.parent[node])
+def compared(behaviour: BehaviourMap, parent: int) -> Ints:
+    """The members by which a node's children are compared: those that took one of them."""
+    at = behaviour.member_node
     below = (at >= parent) & (at < parent + int(behaviour.size[parent]))
     runs = np.flatnonzero(below & ~((at == parent) & behaviour.member_stopped))
-    end = at[runs]
-    is_mark = np.array([token.signature == MARK for token in behaviour.tokens])
-    runs = runs[~((behaviour.parent[end] == parent) & is_mark[behaviour.token[end]])]
-    end = at[runs]
-    return runs, (end >= node) & (end < node + int(behaviour.size[node]))
+    cut = [
+        child
+        for child in behaviour.children(parent).tolist()
+        if behaviour.tokens[behaviour.token[child]].signature == MARK
+    ]
+    return runs[~np.isin(at[runs], cut)]

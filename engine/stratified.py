@@ -51,6 +51,18 @@ class Stratified(NamedTuple):
     least: float
 
 
+class Pool(NamedTuple):
+    """Runs of which one side after the other is compared with the rest: their strata, and which were won.
+
+    ``size`` and ``wins`` count those of each stratum, once for all sides.
+    """
+
+    stratum: Ints
+    won: Flags
+    size: Ints
+    wins: Ints
+
+
 class _Counts(NamedTuple):
     """Counts of each stratum that has both sides."""
 
@@ -84,7 +96,19 @@ def stratified(stratum: Ints, mine: Flags, won: Flags) -> Stratified:
     >>> round(found.p, 4), found.difference, found.strata, found.runs, found.support
     (0.1111, -1.0, 2, 6, 3)
     """
-    counts = _counts(stratum, mine, won)
+    return parted(pool(stratum, won), np.flatnonzero(mine))
+
+
+def pool(stratum: Ints, won: Flags) -> Pool:
+    """Runs to be compared: see :func:`stratified`."""
+    size = np.bincount(stratum[stratum >= 0])
+    wins = np.bincount(stratum[(stratum >= 0) & won], minlength=size.size)
+    return Pool(stratum, won, size, wins)
+
+
+def parted(pool: Pool, mine: Ints) -> Stratified:
+    """Compare these of the runs with the rest, in the time that these take: see :func:`stratified`."""
+    counts = _counts(pool, mine)
     size, wins = counts.mine + counts.others, counts.mine_won + counts.others_won
     told = (wins > 0) & (wins < size)
     chances = _chances(counts.mine[told], counts.others[told], wins[told])
@@ -101,12 +125,13 @@ def stratified(stratum: Ints, mine: Flags, won: Flags) -> Stratified:
     )
 
 
-def _counts(stratum: Ints, mine: Flags, won: Flags) -> _Counts:
-    kind = (stratum * 4 + mine * 2 + won)[stratum >= 0]
-    cells = np.bincount(kind, minlength=4 * (int(stratum.max(initial=-1)) + 1)).reshape(-1, 4)
-    others, own = cells[:, :2].sum(axis=1), cells[:, 2:].sum(axis=1)
-    both = (others > 0) & (own > 0)
-    return _Counts(own[both], others[both], cells[both, 3], cells[both, 1])
+def _counts(pool: Pool, mine: Ints) -> _Counts:
+    mine = mine[pool.stratum[mine] >= 0]
+    known, place, own = np.unique(pool.stratum[mine], return_inverse=True, return_counts=True)
+    own_won = np.bincount(place[pool.won[mine]], minlength=known.size)
+    others, others_won = pool.size[known] - own, pool.wins[known] - own_won
+    both = others > 0
+    return _Counts(own[both], others[both], own_won[both], others_won[both])
 
 
 def _chances(mine: Ints, others: Ints, wins: Ints) -> Floats:

@@ -13,7 +13,7 @@ from engine.grounds import grounds, sentence
 from engine.maps import BehaviourMap, build
 from engine.runs import Cohort, Outcome
 from engine.statistics import fisher_exact
-from engine.strata import Held, columns, compared, evidence, evidence_of, held, strata
+from engine.strata import Held, columns, compared, evidence, held, strata
 from tests.reference import Sample
 from tests.strategies import cohorts, paths_of
 
@@ -113,8 +113,8 @@ def test_what_may_be_chance_is_called_so_whatever_holds() -> None:
     behaviour = map_of(*by_ticket((0, 3, 3, 0), (0, 3, 3, 0)))
     fork = node_of(behaviour, "x")
     doubtful = replace(behaviour, q=np.where(behaviour.q < 1, 0.05, behaviour.q))
-    assert evidence_of(behaviour, fork).label == "confirmed"
-    assert evidence_of(doubtful, fork).label == "may be chance"
+    assert evidence(behaviour)[fork].label == "confirmed"
+    assert evidence(doubtful)[fork].label == "may be chance"
 
 
 def test_a_golden_fork_is_confirmed_by_being_better() -> None:
@@ -129,7 +129,7 @@ def test_runs_that_name_no_version_count_as_one_more() -> None:
     assert columns(["t"] * 3, ["1", "1", "1"]).versions is None
 
 
-def test_few_runs_of_many_strata_are_numbered_anew() -> None:
+def test_few_runs_of_many_strata() -> None:
     of = columns(["a", "b", "c", "d", None, "d", None], ["1"] * 7)
     runs, mine = np.array([3, 4, 5, 6]), np.array([True, True, False, False])
     found = strata(of, runs, mine, ~mine).tickets
@@ -145,7 +145,9 @@ def test_the_runs_compared_are_those_the_map_counted_however_few_nodes_it_keeps(
     for max_nodes in (50_000, 60, 4):
         behaviour = build(COHORT, paths_of(samples), 0, max_nodes)
         for node in np.flatnonzero(~np.isnan(behaviour.p)).tolist():
-            runs, mine = compared(behaviour, node)
+            runs = compared(behaviour, int(behaviour.parent[node]))
+            end = behaviour.member_node[runs]
+            mine = (end >= node) & (end < node + behaviour.size[node])
             won = behaviour.member_outcome[runs] == Outcome.SUCCESS
             counts = [int(each.sum()) for each in (mine, won & mine, ~mine, won & ~mine)]
             assert counts == [

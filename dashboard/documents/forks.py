@@ -28,8 +28,8 @@ class Examples(msgspec.Struct, frozen=True):
 class Comparison(msgspec.Struct, frozen=True):
     """A branch compared with its siblings within strata: exact test, Mantel-Haenszel difference of the rates.
 
-    ``shared`` strata have both sides; ``strata`` of them, with so many ``runs``, ``support`` of these on the
-    branch, both outcomes, too. Without a shared one there is no difference; "cannot tell": too few to show it.
+    ``shared`` strata have both sides, ``strata`` both outcomes, too: with so many ``runs``, ``support`` of
+    these on the branch. Without a shared one there is no difference. "cannot tell": too few to show any.
     """
 
     held: Literal["holds", "not shown", "cannot tell"]
