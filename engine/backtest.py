@@ -96,8 +96,8 @@ class Backtest(NamedTuple):
     declared, by_rule, inferred : int
         Where their outcomes come from.
     unasked : int
-        Runs that no fuse like this could have fired in, whatever its odds: they took too few steps, or their
-        way too few others.
+        Runs that no fuse like this could have fired in, whatever its odds: they made no call after so many
+        steps, or their way too few others.
     points : tuple of Point
         In the order of the odds that were tried.
     """
@@ -176,9 +176,10 @@ def recommended(found: Backtest, cost: float) -> Point | None:
 
 
 def held_out(asked: Questions, fuse: Fuse, cost: float, odds: Sequence[float] = ODDS) -> HeldOut | None:
-    """Choose the odds by the older half of the runs alone, and see what they did in the newer half.
+    """Choose the odds on the older half of the runs, and see what they did in the newer half.
 
-    None where the older half recommends none.
+    Runs are judged as the fuse has it: unless by earlier ones only, by those of the other half too. None
+    where the older half recommends none.
     """
     newer = np.arange(asked.steps.size) < asked.steps.size // 2
     chosen = recommended(backtest(asked, fuse, odds, ~newer), cost)

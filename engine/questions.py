@@ -7,6 +7,7 @@ the next step asks about the place it leads to, so every stretch begins one call
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ class Questions:
 
 
 def questions(runs: Iterable[Run], max_nodes: int = MAX_NODES) -> Questions:
-    """What would have been asked before each call of these runs, all of them over.
+    """What would have been asked before each call of these runs, all of them over; each is read and let go.
 
     Parameters
     ----------
@@ -89,18 +90,15 @@ def questions(runs: Iterable[Run], max_nodes: int = MAX_NODES) -> Questions:
     >>> asked.since.tolist(), asked.until.tolist(), asked.support.tolist()
     ([0, 0, 1, 0, 0, 1], [0, 1, 1, 0, 1, 1], [1, 1, 1, 1, 1, 1])
     """
-    found = [*runs]
-    won = np.array([run.outcome == Outcome.SUCCESS for run in found], bool)
-    steps = np.array([len(run.steps) for run in found], np.int64)
-    codes = defaultdict[str, int](count().__next__)
-    read = (codes[step.signature] for run in found for step in run.steps[:MAX_STEPS])
-    code = np.fromiter(read, np.int64)
-    stood, nodes = _stretches(_folded(code, np.minimum(steps, MAX_STEPS)), len(codes), len(found))
+    found = _read(runs)
+    won, steps = found.won > 0, found.steps
+    folds = _folded(found.code, np.minimum(steps, MAX_STEPS))
+    stood, nodes = _stretches(folds, int(found.code.max(initial=0)) + 1, steps.size)
     last = np.append(stood.run[1:] != stood.run[:-1], True)[: stood.run.size]
     until = np.where(last, stood.left, np.append(stood.entered[1:], 0)[: last.size] - 1)
     support, successes = _others(stood, won)
     earlier_support, earlier_successes = _earlier(stood, won, found)
-    metered, spent, first = _spent(found, steps)
+    metered, spent, first = _spent(found.tokens, steps)
     return Questions(
         run=stood.run.astype(np.int32),
         since=np.maximum(stood.entered - 1, 0).astype(np.int32),
@@ -111,12 +109,42 @@ def questions(runs: Iterable[Run], max_nodes: int = MAX_NODES) -> Questions:
         earlier_successes=earlier_successes,
         steps=steps.astype(np.int32),
         won=won,
-        source=np.array([run.source for run in found], np.uint8),
+        source=found.source.astype(np.uint8),
         metered=metered,
         spent=spent,
         first=first,
         bounded=nodes > max_nodes,
     )
+
+
+class _Read(NamedTuple):
+    """What counts of each run; the signature of each step that is read, and the tokens of each step."""
+
+    won: Ints
+    source: Ints
+    steps: Ints
+    start_ns: Ints
+    over_ns: Ints
+    code: Ints
+    tokens: Ints
+
+
+def _read(runs: Iterable[Run]) -> _Read:
+    """Read run after run: all of them with all their steps would take gigabytes."""
+    codes = defaultdict[str, int](count().__next__)
+    rows, code, tokens = array("q"), array("q"), array("q")
+    for run in runs:
+        code.extend([codes[step.signature] for step in run.steps[:MAX_STEPS]])
+        tokens.extend(map(_tokens, run.steps))
+        won = run.outcome == Outcome.SUCCESS
+        rows.extend((won, run.source, len(run.steps), run.start_ns, _over_ns(run)))
+    columns = np.array(rows, np.int64).reshape(-1, 5).T
+    return _Read._make([*columns, np.array(code, np.int64), np.array(tokens, np.int64)])
+
+
+def _over_ns(run: Run) -> int:
+    """When it was over: with its last activity if somebody declared how it ended, else 15 minutes later."""
+    return run.last_ns + LIVE_NS * (run.source != Source.DECLARED)
 
 
 class _Folds(NamedTuple):
@@ -185,16 +213,12 @@ def _others(stood: _Stretches, won: Flags) -> tuple[Numbers, Numbers]:
     return others.astype(np.int32), successes[stood.place] - won[stood.run].astype(np.int32)
 
 
-def _earlier(stood: _Stretches, won: Flags, runs: list[Run]) -> tuple[Numbers, Numbers]:
-    """As :func:`_others`, of the runs that were over before each began.
-
-    A run is over with its last activity if somebody declared how it ended, else a quarter of an hour later.
-    """
-    over_ns = np.array([run.last_ns + LIVE_NS * (run.source != Source.DECLARED) for run in runs], np.int64)
-    order = np.argsort(over_ns, kind="stable")
+def _earlier(stood: _Stretches, won: Flags, read: _Read) -> tuple[Numbers, Numbers]:
+    """As :func:`_others`, of the runs that were over before each began."""
+    order = np.argsort(read.over_ns, kind="stable")
     rank = np.empty(order.size, np.int64)
     rank[order] = np.arange(order.size)
-    over_by = np.searchsorted(over_ns[order], np.array([run.start_ns for run in runs], np.int64))
+    over_by = np.searchsorted(read.over_ns[order], read.start_ns)
     base = stood.place * (order.size + 1)
     by_key = np.argsort(base + rank[stood.run])
     run, base = stood.run[by_key], base[by_key]  # Neighbours ask about neighbours: that is quick.
@@ -207,9 +231,8 @@ def _earlier(stood: _Stretches, won: Flags, runs: list[Run]) -> tuple[Numbers, N
     return earlier, successes
 
 
-def _spent(runs: list[Run], steps: Ints) -> tuple[Flags, Ints, Ints]:
+def _spent(tokens: Ints, steps: Ints) -> tuple[Flags, Ints, Ints]:
     """Whether a run tells of tokens; how many it took from each step to its end; where its steps begin."""
-    tokens = np.fromiter((_tokens(step) for run in runs for step in run.steps), np.int64)
     run = np.repeat(np.arange(steps.size), steps)
     metered = np.bincount(run, weights=tokens >= 0, minlength=steps.size) > 0
     first = np.cumsum(steps) - steps

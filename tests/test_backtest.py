@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from weakref import ref
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from engine.answering import answers_before_calls
 from engine.backtest import (
@@ -105,6 +106,31 @@ def test_steps_and_tokens_are_saved_of_the_runs_that_did_not_succeed() -> None:
     silent, won = make_run("silent", "a b c d e", Outcome.FAILURE), make_run("won", "a b c d e")
     found = tried([told, half_told, silent, won], Fuse(3, 2), 1.0)[0]
     assert found == point(1.0, 4, 1, steps_saved=9, tokens_saved=60, metered=2, median_lead=3.0)
+
+
+class Watched(Run, frozen=True, weakref=True):
+    """A run that can be seen to be let go."""
+
+
+def test_runs_are_let_go_as_they_are_read() -> None:
+    """Two are there at once: the one that was read, while the next is made."""
+    made, there = list[ref[Run]](), set[int]()
+
+    def each() -> Iterator[Run]:
+        for run in over()[:9]:
+            watched = Watched(**asdict(run))
+            made.append(ref(watched))
+            there.add(sum(each() is not None for each in made))
+            yield watched
+
+    assert backtest(questions(each()), ONE).runs == 9
+    assert max(there) <= 2
+
+
+def test_a_run_of_no_more_steps_than_a_fuse_waits_for_is_never_asked() -> None:
+    """Before its last call it had taken one step less."""
+    runs = [make_run(f"r{number}", "a b c", Outcome.FAILURE) for number in range(9)]
+    assert [backtest(questions(runs), Fuse(1, steps)).unasked for steps in (2, 3)] == [0, 9]
 
 
 def asked_one_by_one(runs: Sequence[Run], fuse: Fuse, odds: float, index: Index | None = None) -> Point:

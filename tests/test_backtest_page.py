@@ -72,8 +72,8 @@ def test_the_odds_that_were_asked_for_are_told_of(service: Service) -> None:
 def test_who_judges_and_who_says_how_they_ended_is_said(service: Service) -> None:
     assert (
         "Each run was asked about before every call and judged by the runs that were over before it began. "
-        "No odds stop 60 of them: they took under 3 steps, or too few others went their way. Outcomes: 60 "
-        "declared."
+        "No odds stop 60 of them: they made no call after 3 steps, or too few others went their way. "
+        "Outcomes: 60 declared."
     ) in said(service, f"{HERE}&history=earlier")
 
 

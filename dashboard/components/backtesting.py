@@ -73,14 +73,14 @@ def judged(fuse: Fuse, found: Backtest) -> str:
 
     >>> judged(Fuse(earlier=True), Backtest(180, 98, 100, 0, 80, 7, ()))
     'Each run was asked about before every call and judged by the runs that were over before it began. \
-No odds stop 7 of them: they took under 3 steps, or too few others went their way. Outcomes: 100 declared, \
-80 inferred.'
+No odds stop 7 of them: they made no call after 3 steps, or too few others went their way. Outcomes: \
+100 declared, 80 inferred.'
     """
     by = "the runs that were over before it began" if fuse.earlier else "all the others, later ones too"
     parts = [f"Each run was asked about before every call and judged by {by}."]
     if found.unasked:
         parts.append(
-            f"No odds stop {found.unasked:,} of them: they took under "
+            f"No odds stop {found.unasked:,} of them: they made no call after "
             f"{words.count(fuse.after_steps, 'step')}, or too few others went their way."
         )
     counts = {Source.DECLARED: found.declared, Source.RULE: found.by_rule, Source.INFERRED: found.inferred}
@@ -122,7 +122,7 @@ arm none.'
 def checked(held: HeldOut | None, runs: int) -> str:
     """What the odds that the older half of the runs recommends did in the newer half."""
     if held is None:
-        return "By the older half of these runs alone, no odds would have been recommended."
+        return "On the older half of these runs no odds would have been recommended."
     after = held.after
     share = (
         f", {words.percent(after.wrong_share)} false stops ({words.interval(after.low, after.high)})"
@@ -130,8 +130,8 @@ def checked(held: HeldOut | None, runs: int) -> str:
         else ""
     )
     return (
-        "Odds that are chosen by the runs they are tried on look better than they are. By the older half "
-        f"alone, odds {below(held.chosen)} would have been recommended; of the newer "
+        "Odds that are chosen by the runs they are tried on look better than they are. On the older half "
+        f"odds {below(held.chosen)} would have been recommended; of the newer "
         f"{words.count(runs, 'run')} they stop {after.stopped:,}: {after.rightly:,} rightly and "
         f"{after.wrongly:,} wrongly{share}."
     )
