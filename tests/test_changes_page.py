@@ -18,7 +18,7 @@ from dashboard.urls import write_time
 from engine.builder import Maps
 from engine.faring import Day
 from engine.narrowing import PICKED_BY_OUTCOME
-from engine.store import Store
+from engine.store import Store, narrowed
 from engine.store.sqlite import open_store
 from tests.memory_cache import DictCache
 from tests.test_changes import changed
@@ -133,6 +133,18 @@ def test_only_some_runs_are_compared(service: Service) -> None:
 def test_success_that_was_picked_is_said_to_be(service: Service) -> None:
     assert PICKED_BY_OUTCOME in said(service, f"{VERSIONS}&where=!outcome:abandoned")
     assert PICKED_BY_OUTCOME not in said(service, VERSIONS)
+
+
+@pytest.mark.parametrize("page", [VERSIONS, *(f"{path}?agent={AGENT}" for path in urls.NARROWED)])
+def test_an_expression_that_took_too_long_stays_to_be_changed(
+    store: Store, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(narrowed, "MAX_S", -1.0)
+    service = Service(store, Maps(store, DictCache(), lambda: NOW_NS), lambda: NOW_NS)
+    found = settled(service, f"{page}&where=b")
+    service.maps.close()
+    assert "takes over 10 s" in text(found.body)
+    assert page in links(found.body), "the way back to all runs"
 
 
 def test_an_empty_store_says_so(tmp_path: Path) -> None:

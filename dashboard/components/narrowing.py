@@ -9,9 +9,10 @@ from dash import dcc
 from dash.development.base_component import Component
 
 from dashboard import urls
-from dashboard.components import html, words
+from dashboard.components import html, states, words
 from dashboard.components.access import aria
 from dashboard.urls import Look
+from engine.builder import Failed
 from engine.errors import ExpressionError
 from engine.listing import NEWEST
 from engine.maps import BehaviourMap
@@ -91,6 +92,12 @@ def refused(look: Look, page: str, heading: str) -> Component:
     parts = [html.H1(heading, className="clip"), field(look, page)]
     nothing = html.P("Nothing is shown until it can be read.", className="dim")
     return html.Section([*parts, nothing], className="card narrow-refused")
+
+
+def failed(look: Look, page: str, answer: Failed) -> Component:
+    """Why nothing could be made of the runs; where they are narrowed, with the field that does it."""
+    why = states.absent(look.agent, answer)
+    return html.Div([field(look, page), why]) if look.where else why
 
 
 def complaint(typed: str) -> ExpressionError | None:

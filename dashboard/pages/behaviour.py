@@ -52,7 +52,7 @@ def layout(service: Service, look: Look) -> Page:
         return Page(title, refused, stamp=f"refused {look.typed}", agent=look.agent)
     answer = service.maps.get(look.cohort(service.tenant))
     if isinstance(answer, Failed):
-        return Page(title, states.absent(look.agent, answer), stamp="failed")
+        return Page(title, narrowing.failed(look, urls.MAP, answer), stamp="failed")
     if not isinstance(answer, Ready):
         waiting = states.building(f"the map of {look.agent}", answer)
         stamp = f"building {states.seconds(answer)}"

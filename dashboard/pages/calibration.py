@@ -38,7 +38,7 @@ def layout(service: Service, look: Look) -> Page:
         return Page(title, refused, stamp=f"refused {look.typed}", agent=look.agent)
     answer = service.maps.calibration(look.cohort(service.tenant)._replace(view="all"))
     if isinstance(answer, Failed):
-        return Page(title, states.absent(look.agent, answer), stamp="failed")
+        return Page(title, narrowing.failed(look, urls.CALIBRATION, answer), stamp="failed")
     if not isinstance(answer, Ready):
         waiting = states.building(f"the calibration of {look.agent}", answer)
         stamp = f"building {states.seconds(answer)}"

@@ -33,7 +33,7 @@ def layout(service: Service, look: Look) -> Page:
         return _choose(service, look, cohort)
     answer = service.maps.changes(cohort, split)
     if isinstance(answer, Failed):
-        return Page(title, states.absent(look.agent, answer), stamp="failed")
+        return Page(title, narrowing.failed(look, urls.CHANGES, answer), stamp="failed")
     if not isinstance(answer, Ready):
         waiting = states.building(f"what changed in {look.agent}", answer)
         return Page(
@@ -73,7 +73,7 @@ def _choose(service: Service, look: Look, cohort: Cohort) -> Page:
     answer = service.maps.get(cohort)
     title = f"{look.agent} · changes"
     if isinstance(answer, Failed):
-        return Page(title, states.absent(look.agent, answer), stamp="failed")
+        return Page(title, narrowing.failed(look, urls.CHANGES, answer), stamp="failed")
     chooser, known = _chooser(service, look, cohort)
     said = (
         "Compare the runs before and after a moment, for example a deploy, or those of two versions: which "

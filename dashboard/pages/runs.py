@@ -32,7 +32,7 @@ def layout(service: Service, look: Look) -> Page:
         return Page(title, refused, stamp=f"refused {look.typed}", agent=look.agent)
     found = table_of(service, look)
     if isinstance(found, Failed):
-        return Page(title, states.absent(look.agent, found), stamp="failed")
+        return Page(title, narrowing.failed(look, urls.RUNS, found), stamp="failed")
     if not isinstance(found, Table):
         waiting = states.building(f"the map of {look.agent}, whose runs these are")
         return Page(title, waiting, waiting=True, stamp="building", agent=look.agent)
