@@ -185,17 +185,21 @@ def forks_along(behaviour: BehaviourMap, path: Sequence[Token], open_last: bool)
     return tuple(fork_at(behaviour, node) for node in nodes if behaviour.fork[node])
 
 
-def forks_between(behaviour: BehaviourMap, one: str, other: str) -> tuple[Fork, ...]:
-    """The forks, fatal and golden, by which two completed runs part: one took it, the other another way."""
+def forks_between(behaviour: BehaviourMap, one: str, other: str) -> dict[str, Fork]:
+    """The forks, fatal and golden, by which two completed runs part, by the run that took it."""
     members = [behaviour.member(run_id) for run_id in (one, other)]
     lines = [_line(behaviour, member) for member in members if member is not None]
     if len(lines) < 2:
-        return ()
+        return {}
     shared = sum(1 for a, b in zip(*lines, strict=False) if a == b)
     if min(map(len, lines)) == shared:
-        return ()  # One stopped where the other went on.
-    nodes = [line[shared] for line in lines]
-    return tuple(fork_at(behaviour, node) for node in nodes if behaviour.fork[node] or behaviour.golden[node])
+        return {}  # One stopped where the other went on.
+    nodes = {run_id: line[shared] for run_id, line in zip((one, other), lines, strict=True)}
+    return {
+        run_id: fork_at(behaviour, node)
+        for run_id, node in nodes.items()
+        if behaviour.fork[node] or behaviour.golden[node]
+    }
 
 
 def _line(behaviour: BehaviourMap, member: int) -> list[int]:

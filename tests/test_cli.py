@@ -513,7 +513,7 @@ def test_import_for_another_agent(recorded: Path, tmp_path: Path, capsys: pytest
         (("agents", "--to", "2025-01-01"), "1 agent without a run in this time: --all looks at all time."),
         (("map", "desk"), "tool:find×3-5 4 0.0% 0.0–49.0% fatal fork"),
         (("map", "desk", "--to", "2025-01-01"), "0 of 0 completed runs succeeded (–), 0 live: --all"),
-        (("forks", "desk"), "Compare r8 with r4."),
+        (("forks", "desk"), "Compare r8, which took it, with r4, which went another way."),
         (("run", "r50"), "r50 · desk · live"),
         (("calibrate", "desk"), "Does 70% mean 70%? Not literally: in 1 of the 1 bins"),
     ],

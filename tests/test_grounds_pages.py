@@ -95,8 +95,10 @@ def test_two_runs_that_part_at_a_fork_are_told_what_other_runs_say_of_it() -> No
     service, pair = mixed(), "/compare?a=hard-bad-FAILURE-0&b=hard-good-SUCCESS-0"
     told = said(service, pair)
     assert "What other runs say of where they part" in told
-    assert "step 2, bad, is a fatal fork: 14 of 60 succeeded against 46 of 60" in told
+    assert "On the map A takes step 2, bad, a fatal fork: 14 of 60 succeeded against 46 of 60" in told
     assert "significant not shown within tickets, 120 runs could have shown it" in told
+    swapped = said(service, "/compare?a=hard-good-SUCCESS-0&b=hard-bad-FAILURE-0")
+    assert "On the map B takes step 2, bad, a fatal fork: 14 of 60" in swapped
     together = said(service, "/compare?a=hard-bad-FAILURE-0&b=hard-bad-FAILURE-1")
     assert "What other runs say of where they part" not in together
 

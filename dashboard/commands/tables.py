@@ -229,8 +229,9 @@ def _shown(found: Evidence) -> list[Text]:
 
 
 def _examples(fork: Fork) -> str:
-    if fork.failure and fork.success:
-        return f"Compare {fork.failure} with {fork.success}."
+    took, other = (fork.success, fork.failure) if fork.runs_gained > 0 else (fork.failure, fork.success)
+    if took and other:
+        return f"Compare {took}, which took it, with {other}, which went another way."
     return f"An example is {fork.failure or fork.success}."
 
 

@@ -17,14 +17,17 @@ def parting(behaviour: BehaviourMap, a: str, b: str) -> list[Component]:
     forks = forks_between(behaviour, a, b)
     if not forks:
         return []
-    shown = evidence(behaviour, [fork.node for fork in forks])
-    told = [_fork(behaviour, fork, shown[fork.node]) for fork in forks]
+    shown = evidence(behaviour, [fork.node for fork in forks.values()])
+    told = [
+        _fork(behaviour, fork, shown[fork.node], "A" if run_id == a else "B")
+        for run_id, fork in forks.items()
+    ]
     return [
         html.Section([html.H2("What other runs say of where they part"), *told], className="card parting")
     ]
 
 
-def _fork(behaviour: BehaviourMap, fork: Fork, shown: Evidence) -> Component:
+def _fork(behaviour: BehaviourMap, fork: Fork, shown: Evidence, which: str) -> Component:
     cohort, kind = behaviour.cohort, "golden" if fork.runs_gained > 0 else "fatal"
     place = Look(agent=cohort.agent, window=cohort.window, view=cohort.view, node=fork.key)
     link = html.Link(f"step {len(fork.path)}, {words.bare(fork.path[-1])}", href=urls.map_url(place))
@@ -32,6 +35,7 @@ def _fork(behaviour: BehaviourMap, fork: Fork, shown: Evidence) -> Component:
         f"{fork.successes:,} of {fork.support:,} succeeded against {fork.sibling_successes:,} of "
         f"{fork.sibling_support:,} that went another way"
     )
-    said = ["On the map ", link, f", is a {kind} fork: {counts} (p {words.probability(fork.p)}). "]
+    p = words.probability(fork.p)
+    said = [f"On the map {which} takes ", link, f", a {kind} fork: {counts} (p {p}). "]
     how = html.Details([html.Summary("Is it the step? How it was compared"), grounds.sentences(shown)])
     return html.Div([html.P([*said, grounds.line(shown)]), how], className=kind)
