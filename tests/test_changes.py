@@ -92,6 +92,15 @@ def test_shares_and_success_are_tested_where_margins_allow_and_each_family_is_co
     assert found.p == pytest.approx(exact_p([[6, 14], [13, 7]]), rel=1e-9)
 
 
+def test_the_shares_of_two_ways_are_one_test() -> None:
+    rows: list[Row] = [("ac", "s", 9), ("ad", "s", 9), ("ae", "s", 9)]
+    found = changed([*rows, ("b", "s", 9)], rows)
+    assert found.shifts_tested == 5, "three ways after a, two from the start"
+    (a, b) = ways_from(found, 0)
+    start = exact_p([[27, 0], [27, 9]])
+    assert found.shift_q[[a, b]] == pytest.approx([4 * start, 4 * start], rel=1e-9)
+
+
 def test_the_change_at_a_fork_is_shifted_traffic_and_changed_success() -> None:
     """By hand: shares of ab, ac, ended .5, .5, 0 and then .1, .7, .2; the middle rate is .475."""
     found = changed(BEFORE_ROWS, AFTER_ROWS)

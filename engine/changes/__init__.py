@@ -74,7 +74,7 @@ class Changes:
         Wilson score intervals of successes / support.
     shift_p, shift_q : float64, shape (ways,)
         Fisher's exact test of the share of the parent's runs that took it, and the q-value in the
-        family of all shifts tested; NaN where untested.
+        family of all shifts tested, in which the two ways of a fork are one test; NaN where untested.
     success_p, success_q : float64, shape (ways,)
         Likewise of how those ended that took it.
     shifted, changed : float64, shape (ways,)
@@ -133,6 +133,8 @@ def changes(behaviour: BehaviourMap, later: Flags, split: Split) -> Changes:
     shift_p, success_p = _tests(behaviour, parent, kind, support, successes)
     shifted, changed = _decomposed(behaviour, parent, support, successes)
     low, high = wilson(successes, support)
+    each = np.arange(1, parent.size + 1)
+    is_one_of_two = np.bincount(parent[1:], minlength=1)[parent] == 2
     return Changes(
         split=split,
         behaviour=behaviour,
@@ -145,9 +147,9 @@ def changes(behaviour: BehaviourMap, later: Flags, split: Split) -> Changes:
         low=low,
         high=high,
         shift_p=shift_p,
-        shift_q=_corrected(shift_p),
+        shift_q=_corrected(shift_p, np.where(is_one_of_two, -parent, each)),
         success_p=success_p,
-        success_q=_corrected(success_p),
+        success_q=_corrected(success_p, each),
         shifted=shifted,
         changed=changed,
         p=float(_fisher(successes[:, :1], support[:, :1])[0]),
@@ -218,9 +220,12 @@ def _fisher(some: Ints, every: Ints) -> Floats:
     return fisher_exact(some[AFTER], rest[AFTER], some[BEFORE], rest[BEFORE])
 
 
-def _corrected(p: Floats) -> Floats:
+def _corrected(p: Floats, test: Ints) -> Floats:
+    """q-values of tests; ways of one test share its."""
     q, tested = np.full(p.size, np.nan), np.flatnonzero(np.isfinite(p))
-    q[tested] = benjamini_hochberg(p[tested]) if tested.size else p[tested]
+    _, first, which = np.unique(test[tested], return_index=True, return_inverse=True)
+    if tested.size:
+        q[tested] = benjamini_hochberg(p[tested][first])[which]
     return q
 
 
