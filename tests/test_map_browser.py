@@ -237,7 +237,7 @@ def test_a_step_that_helps_is_shown_in_the_tree_and_leads_to_its_runs(on_demo: P
     expect(on_demo).to_have_url(
         re.compile(r"/runs\?agent=support-agent&outcome=completed&token=tool%3Aissue_refund$")
     )
-    expect(on_demo.locator(".chips")).to_contain_text("with tool:issue_refund, repeated just so")
+    expect(on_demo.locator(".chips")).to_contain_text("with tool:issue_refund once in a row")
     on_demo.go_back()
     failed = on_demo.locator(".wherever tr", has_text="0 of 38")
     failed.get_by_role("link", name="0 of 38").click()

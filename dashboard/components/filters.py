@@ -110,11 +110,20 @@ def said(table: Table, look: Look) -> list[Said]:
         (f"version {words.quoted(asked.version)}", asked._replace(version="")),
         (f"ticket {words.quoted(asked.ticket)}", asked._replace(ticket="")),
         (f"with the step {words.quoted(asked.step)}", asked._replace(step="")),
-        (f"with {words.quoted(asked.token)}, repeated just so", asked._replace(token="")),
+        (f"with {words.quoted(asked.token)}{_once(asked.token)}", asked._replace(token="")),
         (f"at least {words.count(asked.steps, 'step')}", asked._replace(steps=0)),
     )
     plain = [Said(text, [text], without) for text, without in texts if without != asked]
     return [*plain, *_place(table, asked)]
+
+
+def _once(token: str) -> str:
+    """What is said behind a step that has no sign; a doubled sign belongs to its name.
+
+    >>> _once("tool:a"), _once("tool:a×2"), _once("tool:a××2")
+    (' once in a row', '', ' once in a row')
+    """
+    return "" if "×" in token.replace("××", "") else " once in a row"
 
 
 def _place(table: Table, asked: Filters) -> list[Said]:
