@@ -267,9 +267,10 @@ def path(tmp_path: Path) -> Path:
 def test_the_command_says_it_in_words(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["backtest", "support-agent", "--cost", "2", "--store", str(path)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert shown.startswith("With odds below 33%: It would have stopped 50 of 180 runs: 45 rightly")
+    assert shown.startswith("With odds below 33% it would have stopped 50 of 180 runs: 45 rightly")
     assert "22–84% 50 45 5 10.0% 4.3–21.4% 3 124 41,004 35" in shown
-    assert "hopeless: 50 of 180 runs stopped: 10.0% false stops (4.3–21.4%); 11 runs, 8 with an" in shown
+    assert "hopeless: tried here, 50 of 180 runs stopped: 10.0% false stops (4.3–21.4%); in the " in shown
+    assert "ledger, 11 runs, 8 with an outcome that somebody gave: 12.5% false stops" in shown
 
 
 def test_the_command_tells_programs_what_the_api_does(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,7 +46,8 @@ def table(done: Done) -> RenderableType:
     parts = []
     if tried.chosen is not None:
         would, saved = backtesting.done(tried.found, tried.chosen), backtesting.saved(tried.chosen)
-        parts.append(shown(f"With odds {backtesting.below(tried.chosen)}: {would}", style="bold"))
+        odds_below = f"With odds {backtesting.below(tried.chosen)}"
+        parts.append(shown(f"{odds_below} {would[0].lower()}{would[1:]}", style="bold"))
         parts += [shown(saved)] if saved else []
     said = (
         backtesting.advice(tried.best, tried.cost),
@@ -68,9 +69,10 @@ def _kept(done: Done) -> Iterator[str]:
         name, tried = promise.policy.name, practice.tried(promise)
         tallies = [each for each in done.tallies if each.policy == name]
         for each in tallies:
-            yield f"{name}: {tried}; {practice.fired(each)}. {practice.kept(promise.point, each)}"
+            ledger = f"in the ledger, {practice.fired(each)}"
+            yield f"{name}: tried here, {tried}; {ledger}. {practice.kept(promise.point, each)}"
         if not tallies:
-            yield f"{name}: {tried}; it has not fired yet."
+            yield f"{name}: tried here, {tried}; it has not fired yet."
 
 
 def odds(text: str) -> float:
