@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 
 from dashboard.commands.terminal import shown
 from dashboard.components import words
+from dashboard.urls import write_time
 from engine.changes import Moment, Split, Versions, versions
 from engine.changes.ranking import Change, Findings, Parting
 from engine.changes.wording import caveats, explain, headline, parting, summary, told_within_tickets
@@ -65,9 +66,10 @@ def report(found: Findings) -> RenderableType:
     """The whole, each change in a sentence, and the forks at which most changed."""
     split, cohort = found.changes.split, found.changes.behaviour.cohort
     grew = found.changes.changed[0] > 0
-    narrowed = f" · {words.quoted(cohort.where)}" if cohort.where else ""
+    moment = f"before and since {write_time(split.at_ns)}" if isinstance(split, Moment) else ""
+    about = [cohort.agent, words.window(cohort.window), moment, words.quoted(cohort.where)]
     parts = [
-        shown(f"{cohort.agent} · {words.window(cohort.window)}{narrowed}", style="bold"),
+        shown(" · ".join(filter(None, about)), style="bold"),
         *map(shown, caveats(found.changes)),
         shown(headline(found.changes)),
         shown(told_within_tickets(found.tickets, bool(grew))),
