@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from engine.chance import Chance
-from engine.forks import compared
+from engine.forks import Fork, compared
 from engine.maps import BehaviourMap
-from engine.strata import Evidence, Held, held
+from engine.strata import Evidence, Held, Label, held
 from engine.stratified import Stratified
 
 Within: TypeAlias = Literal["tickets", "versions", "both"]
@@ -151,6 +151,11 @@ _SHUFFLED = {
         "of one ticket and version",
     ),
 }
+
+
+def foremost(forks: Sequence[Fork], found: Mapping[int, Evidence]) -> Fork:
+    """The fork to look at first: of those that are shown best the first."""
+    return min(forks, key=lambda fork: get_args(Label).index(found[fork.node].label))
 
 
 def count_confirmed(found: Mapping[int, Evidence]) -> int:

@@ -60,6 +60,21 @@ def test_what_a_mix_of_tickets_makes_is_significant_and_not_shown_within_them() 
     assert "runs that took it succeed as often (95% interval of the difference" in told
 
 
+def test_a_confirmed_fork_comes_before_one_that_cost_more_runs_and_is_not_confirmed() -> None:
+    ways = (("worst", Outcome.FAILURE), ("best", Outcome.SUCCESS))
+    small = [
+        make_run(f"{step}{n}", f"llm:n tool:{step}", ended, ticket="t")
+        for step, ended in ways
+        for n in range(8)
+    ]
+    runs = [*two_ways("easy", 1, 45, (9, 5)), *two_ways("hard", 45, 1, (5, 9)), *small]
+    told = said(service_of(runs))
+    assert "Runs go wrong at tool worst after llm n" in told
+    assert "That cost about 8 runs" in told
+    assert "1 more fatal fork is listed." in told
+    assert "tool worst Open this in: runs" in told, "its panel is open"
+
+
 def test_without_tickets_the_screen_says_what_one_would_add() -> None:
     told = said(service_of(two_ways(None, 20, 20, (0, 0))))
     assert "Not confirmed: no run names its ticket." in told

@@ -12,7 +12,7 @@ from dashboard.components import html, tokens, words
 from dashboard.components.evidence import run_link
 from dashboard.urls import Look
 from engine.forks import Fork, Hotspot, summary
-from engine.grounds import grounds
+from engine.grounds import foremost, grounds
 from engine.maps import BehaviourMap
 from engine.strata import Evidence, Label
 
@@ -40,7 +40,8 @@ _BEGINNINGS: dict[Label, str] = {
 def _wrong(
     behaviour: BehaviourMap, forks: Sequence[Fork], shown: Mapping[int, Evidence], look: Look
 ) -> list[Any]:
-    worst, label = forks[0], shown[forks[0].node].label
+    worst = foremost(forks, shown)
+    label = shown[worst.node].label
     more = (
         f" {words.count(len(forks) - 1, 'more fatal fork')} {'is' if len(forks) == 2 else 'are'} listed."
         if forks[1:]

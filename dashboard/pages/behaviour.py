@@ -31,7 +31,7 @@ from engine import queries, strata
 from engine.builder import TTL_S, Absent, Answer, Building, Failed, Ready
 from engine.chance import Chance
 from engine.forks import Fork, Hotspot, fork_at, forks, golden_forks, hotspots
-from engine.grounds import count_confirmed
+from engine.grounds import count_confirmed, foremost
 from engine.maps import BehaviourMap
 from engine.occurrences import Occurrences
 from engine.queries import Example
@@ -97,7 +97,8 @@ def _body(
         return html.Div([head, field, *_notices([look.complaint]), _no_runs(service, look, behaviour)])
     found, golden, spots = service.maps.made(behaviour.cohort, answer, _findings)
     shown = service.maps.made(behaviour.cohort, answer, strata.evidence)
-    node, lost = chosen(behaviour, look, found)
+    worst = foremost(found, shown).node if found else 0
+    node, lost = chosen(behaviour, look, worst)
     source, key = urls.map_data_url(behaviour.cohort, answer.built_ns), behaviour.key_text(node)
     side = [
         findings.fork_list(behaviour, found, shown, key),
@@ -198,12 +199,11 @@ def _tree(source: str, key: str, look: Look) -> Component:
     return html.Section(tree, className="tree")
 
 
-def chosen(behaviour: BehaviourMap, look: Look, found: tuple[Fork, ...]) -> tuple[int, str]:
+def chosen(behaviour: BehaviourMap, look: Look, worst: int) -> tuple[int, str]:
     """The node to select, and a remark if the one asked for is not in this map.
 
-    Without one in the URL it is the worst fatal fork, else the start.
+    Without one in the URL it is the worst fork of those that are shown best, else the start.
     """
-    worst = found[0].node if found else 0
     if not look.node:
         return worst, ""
     node = behaviour.find(look.node)
