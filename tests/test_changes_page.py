@@ -147,6 +147,13 @@ def test_an_expression_that_took_too_long_stays_to_be_changed(
     assert page in links(found.body), "the way back to all runs"
 
 
+def test_that_no_run_matches_is_said_beside_what_was_asked(service: Service) -> None:
+    page = settled(service, f"/changes?agent={AGENT}&where=nowhere")
+    told = flowing(text(page.body))
+    assert "No completed run matches nowhere; 80 runs of this window were asked." in told
+    assert "Only runs where" in told and "No run completed" not in told
+
+
 def test_an_empty_store_says_so(tmp_path: Path) -> None:
     store = open_store(tmp_path / "s.sqlite", create=True)
     service = Service(store, Maps(store, DictCache(), lambda: NOW_NS), lambda: NOW_NS)

@@ -15,6 +15,7 @@ from engine.builder import Failed, Ready
 from engine.changes import Moment, Split, Versions, versions
 from engine.changes.ranking import Findings
 from engine.changes.wording import caveats
+from engine.maps import BehaviourMap
 from engine.runs import ALL_TIME, Cohort
 
 
@@ -85,8 +86,9 @@ def _choose(service: Service, look: Look, cohort: Cohort) -> Page:
         body = html.Div([*parts, waiting], className="changes-page")
         return Page(title, body, waiting=True, stamp=f"building {states.seconds(answer)}", agent=look.agent)
     same = [states.notice("Both versions are the same.")] if look.old and look.old == look.new else []
-    nothing = [] if answer.value.totals.completed else [_nothing(service, look)]
-    body = html.Div([*parts, *same, *(nothing or [chooser])], className="changes-page")
+    nothing = [] if answer.value.totals.completed else [_nothing(service, look, answer.value)]
+    choice = [chooser] if look.where or not nothing else []
+    body = html.Div([*parts, *same, *choice, *nothing], className="changes-page")
     return Page(title, body, stamp=f"{answer.built_ns} {known}", agent=look.agent, refresh_s=30.0)
 
 
@@ -124,8 +126,11 @@ def _found(found: Findings, look: Look) -> list[Component]:
     return [*parts, *changed.partings(found.partings, look), waygrid.tree(found.changes, look)]
 
 
-def _nothing(service: Service, look: Look) -> Component:
+def _nothing(service: Service, look: Look, behaviour: BehaviourMap) -> Component:
     """What to look at instead."""
+    if look.where:
+        none = narrowing.none(behaviour, look, urls.CHANGES, completed=True)
+        return html.Section(none, className="card state")
     now_ns = service.now_ns()
     held = queries.in_windows(service.store, service.tenant, look.agent, choices.PRESETS, now_ns)
     said = html.P("No run completed in this window.")
