@@ -11,6 +11,7 @@ import pytest
 
 from dashboard import urls
 from dashboard.app import find_page
+from dashboard.components.sides import OFFERED, chooser
 from dashboard.components.sparkline import Mark, sparkline
 from dashboard.components.waygrid import SHOWN, shown
 from dashboard.service import Page, Service
@@ -18,7 +19,7 @@ from dashboard.urls import write_time
 from engine.builder import Maps
 from engine.faring import Day
 from engine.narrowing import PICKED_BY_OUTCOME
-from engine.store import Store, narrowed
+from engine.store import Marker, Store, narrowed
 from engine.store.sqlite import open_store
 from tests.memory_cache import DictCache
 from tests.test_changes import changed
@@ -65,6 +66,15 @@ def test_nothing_chosen_offers_the_versions_and_the_markers_there_are(service: S
     assert "v1 (40 runs)" in told and "v2 (40 runs)" in told
     assert "deploy v2" in told and "of another" not in told
     assert SINCE in links(page.body)
+
+
+def test_markers_that_are_not_offered_are_counted() -> None:
+    def offered(count: int) -> str:
+        markers = [Marker(each, f"deploy {each}", DEPLOYED_NS, None) for each in range(count)]
+        return flowing(text(chooser(urls.Look(agent=AGENT), [], markers, NOW_NS)))
+
+    assert "older" not in offered(OFFERED)
+    assert "3 older: forkmap compare --marker takes each by its name" in offered(OFFERED + 3)
 
 
 def test_two_versions_are_told_in_sentences_and_way_by_way(service: Service) -> None:

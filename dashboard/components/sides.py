@@ -14,7 +14,7 @@ from dashboard.urls import Look
 from engine.store import Marker
 
 OFFERED = 12
-"""Markers offered, the latest, and versions."""
+"""Markers offered: the latest."""
 MARK = """curl -X POST $FORKMAP/api/v1/markers -H "Authorization: Bearer $KEY" \\
   -H 'Content-Type: application/json' -d '{"name": "deploy 42", "agent": "AGENT"}'"""
 
@@ -103,6 +103,10 @@ def _markers(look: Look, markers: Sequence[Marker], now_ns: int) -> list[Compone
         )
         return [told]
     links = [html.Li(_marker(look, each, now_ns)) for each in markers[:OFFERED]]
+    older = len(markers) - OFFERED
+    if older > 0:
+        more = f"{older:,} older: forkmap compare --marker takes each by its name"
+        links.append(html.Li(html.Span(more, className="dim small")))
     return [html.Ul(links, className="chips markers", **aria(label="Before and after a marker"))]
 
 
