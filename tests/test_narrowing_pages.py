@@ -153,10 +153,11 @@ def test_all_that_is_said_to_be_possible_is(service: Service) -> None:
             assert parse(sign)
 
 
-def test_that_runs_were_picked_by_how_they_ended_is_told(service: Service) -> None:
+@pytest.mark.parametrize("path", PAGES)
+def test_that_runs_were_picked_by_how_they_ended_is_told(service: Service, path: str) -> None:
     told = "The expression picks runs by how they ended"
-    assert told in text(body(service, urls.MAP, "find and outcome:failure"))
-    assert told not in text(body(service, urls.MAP, LOOP))
+    assert told in text(body(service, path, "find and outcome:failure"))
+    assert told not in text(body(service, path, LOOP))
 
 
 def test_an_address_says_what_narrows_it() -> None:

@@ -28,6 +28,7 @@ from engine.calibration import (
     sentence,
 )
 from engine.listing import Filters
+from engine.narrowing import PICKED_BY_OUTCOME, asks_how_runs_ended
 
 
 def layout(service: Service, look: Look) -> Page:
@@ -64,10 +65,11 @@ def _body(service: Service, answer: Ready[Calibration], look: Look) -> Component
         ],
         className="page-head",
     )
-    complaint = [states.notice(look.complaint)] if look.complaint else []
+    picked = PICKED_BY_OUTCOME if asks_how_runs_ended(look.where) else ""
+    notices = [states.notice(text) for text in (look.complaint, picked) if text]
     rest = _scores(calibration, look) if calibration.predicted else [_nothing(service, look)]
     field = narrowing.field(look, urls.CALIBRATION)
-    return html.Div([head, field, *complaint, _verdict(calibration), *rest], className="calibration-page")
+    return html.Div([head, field, *notices, _verdict(calibration), *rest], className="calibration-page")
 
 
 def _verdict(calibration: Calibration) -> Component:
