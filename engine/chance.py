@@ -35,8 +35,10 @@ class Chance(NamedTuple):
         How often the outcomes were shuffled.
     forks : float
         Fatal forks of a shuffled map, on average.
+    found : int
+        Fatal forks that the map has.
     as_many : int
-        Shuffles that made at least as many fatal forks as the map has.
+        Shuffles that made at least as many.
     moved : int
         Runs whose outcome could become another one: others they were shuffled among ended otherwise.
     within_tickets, within_versions : bool
@@ -45,6 +47,7 @@ class Chance(NamedTuple):
 
     shuffles: int
     forks: float
+    found: int
     as_many: int
     moved: int
     within_tickets: bool
@@ -85,10 +88,12 @@ def chance(behaviour: BehaviourMap, shuffles: int = SHUFFLES) -> Chance:
     own, others = (each[tested].astype(np.int64) for each in (behaviour.support, behaviour.sibling_support))
     won = (behaviour.member_outcome == Outcome.SUCCESS)[order]
     forks = np.concatenate([_forks(each, ranges, own, others) for each in _shuffled(won, group, shuffles)])
+    found = int(behaviour.fork.sum())
     return Chance(
         shuffles,
         float(forks.mean()),
-        int((forks >= behaviour.fork.sum()).sum()),
+        found,
+        int((forks >= found).sum()),
         among.moved,
         among.within_tickets,
         among.within_versions,

@@ -117,15 +117,15 @@ def by_chance(behaviour: BehaviourMap, chance: Chance) -> str:
             f"How many forks {of.makes} would make cannot be told: no two runs {of.alike} ended differently, "
             "so there is nothing to shuffle."
         )
-    completed, found = behaviour.totals.completed, int(behaviour.fork.sum())
+    completed = behaviour.totals.completed
     some = "" if chance.moved == completed else f" (that can change {chance.moved:,} of {completed:,})"
     text = (
         f"{of.makes[0].upper()}{of.makes[1:]} would make {chance.forks:.1f} fatal forks: so many appear on "
         f"average when outcomes are shuffled among {of.among}{some}"
     )
-    if found:
+    if chance.found:
         as_many = f"{chance.as_many} of {chance.shuffles}" if chance.as_many else f"none of {chance.shuffles}"
-        text += f"; {as_many} shuffles made {found:,} or more"
+        text += f"; {as_many} shuffles made {chance.found:,} or more"
     return f"{text}. {_NO_VERSIONS}" if is_alone else f"{text}."
 
 

@@ -20,7 +20,7 @@ from engine.questions import Questions
 from engine.runs import Cohort
 from engine.store import Store
 
-LAYOUT: Final = 9
+LAYOUT: Final = 10
 """Part of every key: counts up when a cached value changes shape."""
 _PART = re.compile(r"[0-9a-f]{16}-[0-9]+")
 
@@ -39,7 +39,7 @@ class Request(NamedTuple):
         """The text it is cached under: a window that is a symbol stays one.
 
         >>> Request("map", Cohort("default", "support-agent")).key(0)
-        'fe98b07b1ba6b3a2-0:9:["map", "default", "support-agent", null, null, 30, "all", ""]'
+        'fe98b07b1ba6b3a2-0:10:["map", "default", "support-agent", null, null, 30, "all", ""]'
         """
         cohort = self.cohort
         parts = [self.what, cohort.tenant, cohort.agent, *cohort.window, cohort.view, cohort.where]

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from scipy import stats
 
 from engine.chance import Chance, chance
+from engine.grounds import by_chance
 from engine.maps import BehaviourMap, build
 from engine.runs import Cohort
 from engine.statistics import fisher_exact
@@ -48,7 +49,7 @@ def test_of_one_ticket_all_outcomes_are_shuffled() -> None:
 
 def test_of_two_tickets_each_keeps_its_outcomes_and_so_the_fork_stays() -> None:
     assert chance(two_ways(("t", "u"))) == Chance(
-        200, 1.0, 200, 0, within_tickets=True, within_versions=False
+        200, 1.0, 1, 200, 0, within_tickets=True, within_versions=False
     )
 
 
@@ -64,7 +65,7 @@ def test_of_two_versions_likewise() -> None:
             ]
         )
     )
-    assert found == Chance(200, 1.0, 200, 11, within_tickets=True, within_versions=True)
+    assert found == Chance(200, 1.0, 1, 200, 11, within_tickets=True, within_versions=True)
 
 
 def test_where_that_moves_nothing_outcomes_are_shuffled_within_tickets_alone() -> None:
@@ -86,7 +87,7 @@ def test_the_same_map_gives_the_same_figures() -> None:
 
 
 def test_a_map_without_runs_has_no_forks_to_expect() -> None:
-    assert chance(map_of([]))[:3] == (200, 0.0, 200)
+    assert chance(map_of([]))[:4] == (200, 0.0, 0, 200)
 
 
 @settings(max_examples=60)
@@ -107,3 +108,10 @@ def test_many_runs_are_shuffled_a_part_at_a_time_all_of_them() -> None:
     found = chance(map_of(rows), 300)
     assert found.shuffles == 300
     assert np.isclose(found.moved, 6_000)
+
+
+def test_shuffles_are_told_of_the_map_they_are_of_though_a_newer_one_is_on_show() -> None:
+    behaviour = two_ways(("t", "t"))
+    newer = replace(behaviour, fork=behaviour.fork & False)
+    assert by_chance(newer, chance(behaviour)) == by_chance(behaviour, chance(behaviour))
+    assert by_chance(newer, chance(behaviour)).endswith("; 5 of 200 shuffles made 1 or more.")

@@ -214,6 +214,7 @@ def test_forks(ask: Any) -> None:
         "chance": {
             "shuffles": 200,
             "forks": 1.0,
+            "found": 1,
             "as_many": 200,
             "moved": 0,
             "within_tickets": True,

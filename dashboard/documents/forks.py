@@ -105,7 +105,7 @@ class Hotspot(msgspec.Struct, frozen=True):
 
 
 class Chance(msgspec.Struct, frozen=True):
-    """Fatal forks that shuffled outcomes make, on average; ``as_many`` shuffles made all that were found.
+    """Fatal forks that shuffled outcomes make, on average; ``as_many`` made all that were ``found`` or more.
 
     Outcomes change places only within tickets, and within versions, where it says so; those of ``moved`` runs
     can become others: where none can, this says nothing.
@@ -113,6 +113,7 @@ class Chance(msgspec.Struct, frozen=True):
 
     shuffles: Count
     forks: float
+    found: Count
     as_many: Count
     moved: Count
     within_tickets: bool
