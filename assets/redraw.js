@@ -13,6 +13,7 @@
   /* Parts that speak when they appear: Dash hears them only as a part of the whole page. */
   const SPEAKING = new Set(["figures", "graph", "tree", "icicle", "node-panel"]);
   const BLOCKS = "tr, li, details, summary, button, a, input, select, textarea, figure, h1, h2, h3, p, dl, section";
+  const SCRIPTS = document.currentScript.getAttribute("src");
   const ACTS = ["pointerdown", "keydown", "wheel", "touchstart"];
 
   /* ---- what differs ------------------------------------------------------------------------ */
@@ -203,6 +204,11 @@
     if (!text) return dash.no_update;
     const now = JSON.parse(text);
     const before = shown;
+    /* A newer server answers with what only its own scripts know how to draw. */
+    if (before && now.scripts !== SCRIPTS) {
+      window.location.reload();
+      return dash.no_update;
+    }
     shown = now;
     forkmap.link = now.link;
     if (!before || before.at !== now.at) {

@@ -236,7 +236,7 @@ def create_app(
     app.layout = shell()
     ids_of_pages: Any = html.Div([shell(), behaviour.skeleton(), run.skeleton()])
     app.validation_layout = ids_of_pages
-    _register(app, service)
+    _register(app, service, app.own["js"].address)
     bundles.register(server, app.own)
     routes.register(server, service)
     palette.register(server, service)
@@ -276,7 +276,7 @@ def _service(server: Flask, store: Store, settings: Settings, cache: Cache, mete
     )
 
 
-def _register(app: Dash, service: Service) -> None:
+def _register(app: Dash, service: Service, scripts: str) -> None:
     app.callback(
         Output(ids.BODY, "data"),
         Output(ids.NAVIGATION, "children"),
@@ -288,7 +288,7 @@ def _register(app: Dash, service: Service) -> None:
         Input(ids.URL, "search"),
         Input(ids.POLL, "n_intervals"),
         State(ids.STAMP, "data"),
-    )(partial(show, service))
+    )(partial(show, service, scripts=scripts))
     app.clientside_callback(
         ClientsideFunction("forkmap", "draw"), Output(ids.PAGE, "children"), Input(ids.BODY, "data")
     )
@@ -300,16 +300,22 @@ def _register(app: Dash, service: Service) -> None:
 
 
 def show(
-    service: Service, path: str | None, search: str | None, polls: int | None, stamp: str | None
+    service: Service,
+    path: str | None,
+    search: str | None,
+    polls: int | None,
+    stamp: str | None,
+    scripts: str = "",
 ) -> tuple[Any, ...]:
-    """What a URL shows; while a page waits or refreshes this is asked again, and tells only what is new."""
+    """What a URL shows, and by which scripts; while a page waits or refreshes it tells only what is new."""
     path, look = path or urls.HOME, urls.parse(search)
     page = find_page(service, path, look)
     fresh = f"{path}{search or ''}#{page.stamp}"
     if fresh == stamp:
         return (*[no_update] * 5, _again_ms(page))
     link = urls.as_of(path, search, service.now_ns())
-    body = written({"at": urls.without_node(path, search), "link": link, "body": lean(page.body)})
+    at = urls.without_node(path, search)
+    body = written({"at": at, "link": link, "scripts": scripts, "body": lean(page.body)})
     place = navigation(path, look, page.agent)
     clock_text = footer(service.now_ns(), service.frozen, service.caller())
     return body, place, clock_text, f"{words.quoted(page.title)} · Forkmap", fresh, _again_ms(page)

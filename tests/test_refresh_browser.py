@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from dash import Dash, dcc, html
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from dashboard import app as dashboard_app
 from dashboard import service as given
@@ -85,6 +86,18 @@ def again(page: Page, growing: Growing, rows: int = 0) -> None:
     told = growing.asked + 2
     while int(page.locator(".asked").inner_text().split()[1]) < told:
         page.wait_for_timeout(50)
+
+
+def test_a_page_that_another_version_answers_is_loaded_again(page: Page) -> None:
+    """Its scripts may not know what such an answer is made of."""
+
+    def upgraded(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=re.sub(r"all\.js\?m=\w+", "all.js?m=newer", answer.text()))
+
+    with page.expect_event("load", timeout=5_000):
+        page.route("**/_dash-update-component*", upgraded, times=1)
+    expect(page.locator(".asked")).to_be_visible()
 
 
 def test_what_stays_the_same_is_not_drawn_again(page: Page, growing: Growing) -> None:
