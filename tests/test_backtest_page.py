@@ -193,9 +193,9 @@ def test_a_policy_that_is_set_is_changed_and_stays_everybodys(service: Service) 
 
 def test_a_policy_of_another_agent_stays_that_agents_and_is_said_to(service: Service) -> None:
     service.store.set_policies("default", [replace(ODDS, agent="another")])
-    page = settled(service, f"{HERE}&policy=odds&odds=40")
+    page = settled(service, f"{HERE}&policy=odds&odds=40&after=1")
     assert armed(page)["agent"] == "another"
-    assert "For runs of another, odds below 40%" in text(page.body)
+    assert "For runs of another, odds below 40%, at least 20 earlier runs, after 1 step." in text(page.body)
 
 
 def test_a_reader_is_told_that_it_takes_an_admin(service: Service) -> None:

@@ -149,7 +149,10 @@ def _arm(service: Service, look: Look, chosen: Point | None, every: Sequence[Pol
         parts.append(html.P("Changing policies takes an admin key.", className="dim"))
     else:
         whose = look.agent if policy is None else policy.agent or "every agent"
-        terms = f"{words.count(look.fuse.min_support, 'earlier run')}, after {look.fuse.after_steps} steps"
+        fuse = look.fuse
+        terms = (
+            f"{words.count(fuse.min_support, 'earlier run')}, after {words.count(fuse.after_steps, 'step')}"
+        )
         parts.append(
             html.P(f"For runs of {words.quoted(whose)}, odds {backtesting.below(chosen)}, at least {terms}.")
         )
