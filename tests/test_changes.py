@@ -15,7 +15,14 @@ from scipy.stats import fisher_exact
 from engine.changes import AFTER, BEFORE, Changes, Moment, Versions, Way, changes, versions, ways_from
 from engine.changes.joining import joined, of_version
 from engine.changes.ranking import Parting, findings, partings, ranked
-from engine.changes.wording import caveats, explain, headline, summary, told_within_tickets
+from engine.changes.wording import (
+    caveats,
+    explain,
+    headline,
+    summary,
+    told_within_tickets,
+    whole_within_tickets,
+)
 from engine.importing import import_files
 from engine.maps import build
 from engine.narrowing import PICKED_BY_OUTCOME
@@ -256,7 +263,7 @@ def test_a_mix_of_tickets_is_told_from_a_change() -> None:
 def test_within_tickets_no_ticket_none_shared_too_few_not_shown_and_reversed_differ() -> None:
     def said(**known: float) -> str:
         least, shared = known.pop("least", 0.001), int(known.pop("shared", 2))
-        found = Stratified(known.pop("p", 0.01), 0.3, 0.1, 0.5, 2, 40, 20, shared, least)
+        found = Stratified(known.pop("p", 0.01), 0.3, 0.1, 0.5, 2, 40, 20, shared, least, least)
         return told_within_tickets(found, grew=bool(known.pop("grew", True)))
 
     assert said() == (
@@ -272,6 +279,19 @@ def test_within_tickets_no_ticket_none_shared_too_few_not_shown_and_reversed_dif
         == "Within tickets it cannot be told: 40 runs of 2 tickets are too few to show anything."
     )
     assert said(grew=False).startswith("The other way round within tickets: +30.0 points")
+
+
+def test_a_change_that_only_runs_of_the_same_tickets_show_is_told_as_that() -> None:
+    """Hard work, on which all fail, hides what changed in easy work."""
+    tickets = ["easy"] * 20 + ["hard"] * 60
+    before = ticketed(paths_of(("a", "s", 14), ("a", "f", 66)), tickets)
+    after = ticketed(paths_of(("a", "s", 20), ("a", "f", 60)), tickets)
+    found = findings(compared(before, after))
+    assert headline(found.changes).endswith("no more than chance may do (Fisher p = 0.33).")
+    assert whole_within_tickets(found) == (
+        "Changed within tickets: +7.5 points, 95% interval +1.7 to +13.3, by 40 runs of 1 ticket "
+        "(exact p = 0.02)."
+    )
 
 
 def ticketed(paths: Paths, tickets: Sequence[str]) -> Paths:

@@ -11,7 +11,15 @@ from dashboard.components import words
 from dashboard.urls import write_time
 from engine.changes import Moment, Split, Versions, versions
 from engine.changes.ranking import Change, Findings, Parting
-from engine.changes.wording import caveats, explain, headline, parting, summary, told_within_tickets
+from engine.changes.wording import (
+    caveats,
+    explain,
+    headline,
+    parting,
+    summary,
+    told_within_tickets,
+    whole_within_tickets,
+)
 from engine.errors import ForkmapError
 from engine.queries import Bounds
 from engine.runs import Cohort
@@ -65,14 +73,13 @@ def _split(store: Store, asked: Namespace) -> Split:
 def report(found: Findings) -> RenderableType:
     """The whole, each change in a sentence, and the forks at which most changed."""
     split, cohort = found.changes.split, found.changes.behaviour.cohort
-    grew = found.changes.changed[0] > 0
     moment = f"before and since {write_time(split.at_ns)}" if isinstance(split, Moment) else ""
     about = [cohort.agent, words.window(cohort.window), moment, words.quoted(cohort.where)]
     parts = [
         shown(" · ".join(filter(None, about)), style="bold"),
         *map(shown, caveats(found.changes)),
         shown(headline(found.changes)),
-        shown(told_within_tickets(found.tickets, bool(grew))),
+        shown(whole_within_tickets(found)),
         shown(summary(found.changes, found.ranked)),
         *(shown(_change(each, split)) for each in found.ranked),
     ]

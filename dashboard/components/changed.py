@@ -13,7 +13,15 @@ from dashboard.components.rates import Rate
 from dashboard.urls import Look
 from engine.changes import AFTER, BEFORE, Changes
 from engine.changes.ranking import Change, Findings, Parting
-from engine.changes.wording import explain, headline, points, sides, summary, told_within_tickets
+from engine.changes.wording import (
+    explain,
+    headline,
+    points,
+    sides,
+    summary,
+    told_within_tickets,
+    whole_within_tickets,
+)
 from engine.listing import Filters
 from engine.paths import Token
 from engine.siblings import ALPHA, MIN_SUPPORT
@@ -33,7 +41,7 @@ def whole(found: Findings, look: Look) -> Component:
     title = "Too few runs to compare" if few else "No clear change of the success rate"
     if sure:
         title = f"Success {'rose' if changes.changed[0] > 0 else 'fell'}: {points(float(changes.changed[0]))}"
-    within = [] if few else [html.P(told_within_tickets(found.tickets, bool(changes.changed[0] > 0)))]
+    within = [] if few else [html.P(whole_within_tickets(found))]
     parts = [html.H2(title), html.P(headline(changes)), *within, _table(changes, look)]
     return html.Section(parts, className=f"card verdict{shade}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.changes import AFTER, BEFORE, Changes, Moment, Split
-from engine.changes.ranking import Change, Kind, Parting, pair
+from engine.changes.ranking import Change, Findings, Kind, Parting, pair
 from engine.forks import compared
 from engine.narrowing import PICKED_BY_OUTCOME, asks_how_runs_ended
 from engine.siblings import ALPHA, MIN_SUPPORT
@@ -120,15 +120,21 @@ def summary(found: Changes, changes: tuple[Change, ...]) -> str:
     return f"{tested}; {held} changed (q < {ALPHA}), and {len(changes) - held} more may be chance."
 
 
-def told_within_tickets(found: Stratified | None, grew: bool = True) -> str:
+def whole_within_tickets(found: Findings) -> str:
+    """Whether the base rate changed among runs of the same tickets, in a sentence."""
+    changes = found.changes
+    return told_within_tickets(found.tickets, bool(changes.changed[0] > 0) if changes.p < ALPHA else None)
+
+
+def told_within_tickets(found: Stratified | None, grew: bool | None = True) -> str:
     """Whether a change holds among runs of the same tickets, in a sentence.
 
     Parameters
     ----------
     found : Stratified or None
         What :func:`within_tickets` says.
-    grew : bool
-        Whether there was more of it after, all runs taken together.
+    grew : bool or None
+        Whether there was more of it after, all runs taken together; None if these show no change.
 
     Examples
     --------
@@ -144,9 +150,10 @@ def told_within_tickets(found: Stratified | None, grew: bool = True) -> str:
         return f"Within tickets it cannot be told: {counts} are too few to show anything."
     if found.p >= ALPHA:
         return f"Not shown within tickets: {counts} could have shown it (exact p {compared(found.p)})."
-    holds = "Holds within tickets" if (found.difference > 0) == grew else "The other way round within tickets"
+    holds = "Holds" if (found.difference > 0) == grew else "The other way round"
+    holds = "Changed" if grew is None else holds
     return (
-        f"{holds}: {points(found.difference)}, 95% interval {_signed(found.low)} to "
+        f"{holds} within tickets: {points(found.difference)}, 95% interval {_signed(found.low)} to "
         f"{_signed(found.high)}, by {counts} (exact p {compared(found.p)})."
     )
 
