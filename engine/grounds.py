@@ -34,7 +34,7 @@ def grounds(evidence: Evidence) -> str:
     """In a few words, on what grounds a fork has its label.
 
     >>> from engine.strata import Strata
-    >>> found = Stratified(0.4, -0.1, -0.3, 0.1, 4, 14, 6, 11, 0.03)
+    >>> found = Stratified(0.4, -0.1, -0.3, 0.1, 4, 14, 6, 11, 0.03, 0.1)
     >>> grounds(Evidence(0.01, 0.02, Strata(found, None, None), True))
     'not shown within tickets, 14 runs could have shown it'
     >>> grounds(Evidence(0.01, 0.02, Strata(None, None, None), True))
@@ -59,7 +59,7 @@ def sentence(
     """What one comparison within strata shows; ``written`` is how p is, with its sign.
 
     >>> first, figures = sentence(
-    ...     "tickets", Stratified(0.004, -0.41, -0.62, -0.2, 12, 40, 18, 15, 1e-6), worse=True
+    ...     "tickets", Stratified(0.004, -0.41, -0.62, -0.2, 12, 40, 18, 15, 1e-6, 1e-5), worse=True
     ... ).split(" (")
     >>> first
     'Holds within tickets: beside others of the same ticket, runs that took it succeed 41 points less often'
@@ -82,7 +82,8 @@ def _untold(found: Stratified, within: Within) -> str:
     if not found.shared:
         return f"no {_OF[within]} has runs both on this way and on another"
     if found.runs:
-        return f"{_runs(found.runs)} of {_strata(found.strata, within)} are too few, whatever their outcomes"
+        few = f"{_runs(found.runs)} of {_strata(found.strata, within)}"
+        return f"{few} could not have shown it, whatever their outcomes"
     if found.shared == 1:
         return f"one {_OF[within]} has runs on both sides, and all of them ended alike"
     return f"on each of the {_strata(found.shared, within)} with runs on both sides all runs ended alike"

@@ -124,14 +124,15 @@ def held(found: Stratified, worse: bool) -> Held:
     """Whether a difference holds within strata; where they are too few to show any, nobody can tell.
 
     >>> def found(p: float, difference: float, least: float) -> Stratified:
-    ...     return Stratified(p, difference, -1.0, 1.0, 5, 20, 10, 5, least)
+    ...     return Stratified(p, difference, -1.0, 1.0, 5, 20, 10, 5, least, 1.0)
     >>> tried = found(0.01, -0.4, 0.0), found(0.2, -0.4, 0.0), found(0.4, -0.4, 0.1)
     >>> [held(each, worse=True).value for each in tried]
     ['holds', 'not shown', 'cannot tell']
     >>> held(found(0.01, 0.4, 0.0), worse=True).value
     'not shown'
     """
-    if found.least >= ALPHA:
+    least = found.least_low if worse else found.least_high
+    if min(found.p, least) >= ALPHA:
         return Held.CANNOT_TELL
     sign = -1 if worse else 1
     return Held.HOLDS if found.p < ALPHA and sign * found.difference > 0 else Held.NOT_SHOWN

@@ -36,8 +36,9 @@ class Stratified(NamedTuple):
         Runs in informative strata, and how many of these are mine.
     shared : int
         Strata where both sides are there.
-    least : float
-        The smallest p-value that these strata could have given, whatever the outcomes on either side.
+    least_low, least_high : float
+        The p-values that these strata give where as few, and as many, of mine are won as their totals allow:
+        the smallest there could be of a difference to that side.
     """
 
     p: float
@@ -48,7 +49,13 @@ class Stratified(NamedTuple):
     runs: int
     support: int
     shared: int
-    least: float
+    least_low: float
+    least_high: float
+
+    @property
+    def least(self) -> float:
+        """The smallest p-value that these strata could have given, to either side."""
+        return min(self.least_low, self.least_high)
 
 
 class Pool(NamedTuple):
@@ -121,7 +128,8 @@ def parted(pool: Pool, mine: Ints) -> Stratified:
         runs=int(size[told].sum()),
         support=int(counts.mine[told].sum()),
         shared=size.size,
-        least=_tail(chances, float(min(chances[0], chances[-1]))),
+        least_low=_tail(chances, float(chances[0])),
+        least_high=_tail(chances, float(chances[-1])),
     )
 
 

@@ -101,7 +101,7 @@ def test_shuffled_outcomes_of_published_runs_hardly_ever_confirm_one(published: 
 
 
 def test_forks_of_published_runs_that_a_mix_may_have_made_are_not_confirmed(published: Cohorts) -> None:
-    """The first, p = 0.0003, is not there within tickets; the second step is the version itself."""
+    """Of the first, p = 0.0003, too few runs share a ticket; the second step is the version itself."""
     found = [
         (name, behaviour.successes[node], behaviour.support[node], each.label, grounds(each))
         for name, paths in published
@@ -116,7 +116,7 @@ def test_forks_of_published_runs_that_a_mix_may_have_made_are_not_confirmed(publ
                 31,
                 98,
                 "significant",
-                "not shown within tickets, 14 runs could have shown it",
+                "cannot tell within tickets, 14 runs could not have shown it",
             )
         ],
         *[("tau2-telecom, all", 20, 40, "significant", "cannot tell within versions")],

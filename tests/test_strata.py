@@ -14,6 +14,7 @@ from engine.maps import BehaviourMap, build
 from engine.runs import Cohort, Outcome
 from engine.statistics import fisher_exact
 from engine.strata import Held, columns, compared, evidence, held, strata
+from engine.stratified import stratified
 from tests.reference import Sample
 from tests.strategies import cohorts, paths_of
 
@@ -84,12 +85,18 @@ def test_where_too_few_runs_share_a_ticket_nobody_can_tell() -> None:
     )
     found = evidence(behaviour)[node_of(behaviour, "x")]
     assert found.strata.tickets is not None
-    assert (found.strata.tickets.runs, round(found.strata.tickets.least, 3)) == (3, 0.333)
+    assert (found.strata.tickets.runs, round(found.strata.tickets.least_low, 3)) == (3, 0.333)
     assert (held(found.strata.tickets, worse=True), found.label) == (Held.CANNOT_TELL, "significant")
     assert grounds(found) == "cannot tell within tickets, 3 runs could not have shown it"
     assert sentence("tickets", found.strata.tickets, worse=True) == (
-        "Cannot tell within tickets: 3 runs of 1 ticket are too few, whatever their outcomes."
+        "Cannot tell within tickets: 3 runs of 1 ticket could not have shown it, whatever their outcomes."
     )
+
+
+def test_runs_that_could_only_have_shown_the_reverse_tell_nothing() -> None:
+    """Of 21 runs one is on the branch and one succeeded: it could have been better, never worse."""
+    rare = stratified(np.zeros(21, np.int64), np.arange(21) == 0, np.arange(21) == 1)
+    assert (held(rare, worse=True), held(rare, worse=False)) == (Held.CANNOT_TELL, Held.NOT_SHOWN)
 
 
 def test_without_tickets_a_fork_is_at_most_significant() -> None:

@@ -116,7 +116,7 @@ def test_the_difference_and_its_interval_equal_the_formula_by_hand() -> None:
 def test_strata_of_one_side_or_one_outcome_could_have_shown_nothing() -> None:
     one_sided, alike = (3, 2, 0, 0), (2, 0, 4, 0)
     found = compare(one_sided, alike)
-    assert found == Stratified(1.0, 0.0, 0.0, 0.0, strata=0, runs=0, support=0, shared=1, least=1.0)
+    assert found == Stratified(1.0, 0.0, 0.0, 0.0, 0, 0, 0, shared=1, least_low=1.0, least_high=1.0)
     told = (1, 1, 1, 1)
     assert compare(one_sided, told).p == compare(told).p
     assert compare(one_sided, told)[4:8] == (1, 4, 2, 1)
@@ -138,7 +138,13 @@ def test_runs_of_no_stratum_are_left_out() -> None:
 def test_the_least_p_is_that_of_the_least_likely_outcome_under_the_same_margins() -> None:
     seen, worst = compare((1, 1, 2, 1), (1, 1, 1, 2)), compare((0, 2, 3, 0), (0, 2, 2, 1))
     assert seen.p == 1.0
-    assert seen.least == worst.least == worst.p
+    assert seen.least_low == worst.least_low == worst.p
+
+
+def test_to_one_side_a_difference_may_be_shown_and_to_the_other_not() -> None:
+    """One of 21 runs that all but one were won is mine: lost it is the rarest, won the most likely."""
+    found = compare((1, 0, 19, 1))
+    assert (round(found.least_low, 4), found.least_high, found.least) == (0.0476, 1.0, found.least_low)
 
 
 @pytest.mark.parametrize("won", [4_700, 4_950, 5_000])
