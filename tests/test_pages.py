@@ -240,6 +240,15 @@ def test_a_run_marks_its_best_next_step() -> None:
     assert "tool search_orders best next step 60" in said
 
 
+def test_a_repeat_of_the_last_step_is_told_to_be_pooled() -> None:
+    live = make_run("live", "tool:a tool:x tool:x tool:x", source=Source.INFERRED, age_ns=0)
+    path = "tool:a tool:x tool:x tool:x tool:b"
+    said = text(
+        settled(service_of([*(make_run(f"r{n}", path) for n in range(30)), live]), "/run?run=live").body
+    )
+    assert "Another x counts with all runs that have as many in a row, or more: lines overlap." in said
+
+
 def test_a_step_that_is_asked_about_is_judged(service: Service) -> None:
     said = text(settled(service, "/run?run=live-1&next=tool%3Adelete_all").body)
     assert "If it goes on with  tool delete_all : novel" in said

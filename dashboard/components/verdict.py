@@ -170,4 +170,14 @@ def next_steps(verdict: Verdict) -> Component:
     )
     more = f" with at least {MIN_BEST_STEP} runs." if verdict.best_next_step else f" {MIN_BEST_STEP} runs."
     table = rates.table(lines, verdict.base_rate, "What runs that came this far did next", label="Next step")
-    return html.Div([table, html.P(why + more, className="dim small")])
+    again = _again(verdict)
+    return html.Div([table, html.P(why + more + again, className="dim small")])
+
+
+def _again(verdict: Verdict) -> str:
+    """That the last step once more is no line of its own, where it is among the next ones."""
+    last = verdict.depths[-1].token if verdict.depths else None
+    if last is None or last.signature not in [each.signature for each in verdict.next_steps]:
+        return ""
+    name = words.bare(last._replace(bucket=0))
+    return f" Another {name} counts with all runs that have as many in a row, or more: lines overlap."
