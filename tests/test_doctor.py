@@ -20,6 +20,7 @@ from engine.store.sqlite import open_store
 
 def call(trace: str, number: int) -> Span:
     named = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": f"tool_{number % 3}"}
+    named["gen_ai.agent.version"] = "1.0"
     return Span(trace, f"{trace}-{number}", "call", number, number + 1, attributes=named)
 
 

@@ -92,7 +92,8 @@ _STRAYS = (
 
 _SPANS = "SELECT trace_id, span_id, ended, body FROM spans JOIN traces ON no = trace"
 _RUNS = """
-SELECT no, tenant, agent, run_id, ticket, start_ns, last_ns, outcome, source, step_count, steps FROM runs"""
+SELECT no, tenant, agent, run_id, version, ticket, start_ns, last_ns, outcome, source, step_count, steps
+FROM runs"""
 _PATHS = """
 SELECT last_ns, source, names, path FROM paths
 WHERE agent = ? AND view IN (0, 1) AND start_ns = ? AND run = ? ORDER BY view"""
@@ -109,6 +110,7 @@ class _Row(NamedTuple):
     tenant: int
     agent: int
     run_id: str
+    version: str | None
     ticket: str | None
     start_ns: int
     last_ns: int
@@ -220,7 +222,7 @@ def _of_run(row: _Row, paths: Sequence[tuple[Any, ...]], number: Callable[[str],
     """What is wrong with a run: its paths must be those that its steps fold to."""
     ended = Outcome(row.outcome), Source(row.source)
     steps, trace_ids = unpack_steps(row.steps)
-    run = Run(row.run_id, "", None, row.ticket, row.start_ns, row.last_ns, *ended, steps, trace_ids)
+    run = Run(row.run_id, "", row.version, row.ticket, row.start_ns, row.last_ns, *ended, steps, trace_ids)
     if row.step_count != len(steps):
         return f"counts {row.step_count} steps and holds {len(steps)}"
     if len(paths) != len(VIEWS):
