@@ -37,10 +37,14 @@ def page(title: str, body: str, again: str = "", **values: str) -> Response:
 
 
 def refused(error: HTTPException) -> HTTPException | Answer:
-    """What was refused, to a person with the way back to what they typed; to a script as it is."""
-    if "text/html" not in request.headers.get("Accept", "") or error.response or (error.code or 0) < 400:
+    """What was refused, to a person with the way back to what they typed; to a script in a sentence."""
+    if error.response or (error.code or 0) < 400:
         return error
-    answer = page(error.name, _REFUSED, sentence=error.description or error.name, back=form_page())
+    sentence = error.description or error.name
+    if "text/html" in request.headers.get("Accept", ""):
+        answer = page(error.name, _REFUSED, sentence=sentence, back=form_page())
+    else:
+        answer = Response(sentence, mimetype="text/plain")
     answer.status_code = error.code or 500
     answer.headers.extend(header for header in error.get_headers() if header[0] != "Content-Type")
     return answer
