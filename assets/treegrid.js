@@ -7,7 +7,7 @@
   const columns = forkmap.columns;
 
   const ROW_PX = 32;
-  const OVERSCAN = 6;
+  const OVERSCAN = 3;
   const CHAIN_SHOWN = 4;
   const TYPING_MS = 600;
 

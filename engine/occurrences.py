@@ -255,3 +255,25 @@ def explain(found: Occurrence) -> str:
         f"{found.other_support} ({found.other_rate:.1%}) {without}; Fisher p {compared(found.p)}, "
         f"q {compared(found.q)}."
     )
+
+
+def nothing(found: Family, noun: str) -> str:
+    """Why there is no harmful or no golden one; "" where there are both.
+
+    >>> nothing(Family(200, (), (), 0, 0), "step")
+    'Of 200 steps tested none ends 25 points worse or better than the runs without it with p < 0.05.'
+    >>> nothing(Family(0, (), (), 0, 0), "failed call")
+    'No failed call could be tested: none is in 3 completed runs and missing from 3 others.'
+    """
+    if not found.tested:
+        return (
+            f"No {noun} could be tested: none is in {MIN_SUPPORT} completed runs and missing from "
+            f"{MIN_SUPPORT} others."
+        )
+    missing = [*["worse"] * (not found.harmful_found), *["better"] * (not found.golden_found)]
+    if not missing:
+        return ""
+    return (
+        f"Of {found.tested:,} {noun}{'s' * (found.tested != 1)} tested none ends {FORK_GAP_POINTS} points "
+        f"{' or '.join(missing)} than the runs without it with p < {ALPHA}."
+    )

@@ -67,6 +67,7 @@ def test_import_then_see_the_map(watched: Page, tmp_path: Path) -> None:
         expect(watched.get_by_role("heading", level=1)).to_have_text("refund-agent")
         expect(watched.locator(".headline")).to_contain_text("0.0% of 10 runs that take it succeed")
         expect(watched.get_by_role("row", selected=True)).to_contain_text("delete_order")
+        watched.goto("about:blank")
     store.close()
 
 

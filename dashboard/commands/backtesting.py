@@ -11,7 +11,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from dashboard.commands.terminal import shown
-from dashboard.components import backtesting, practice
 from engine.backtest import Fuse, Promise, Trials, Tried, promises
 from engine.fuses import LARGEST
 from engine.queries import Bounds, load_questions
@@ -40,6 +39,8 @@ def load(store: Store, cohort: Cohort, now_ns: int, bounds: Bounds, asked: Names
 
 def table(done: Done) -> RenderableType:
     """What it would have done: in words, then a line for each change of the curve, then what was promised."""
+    from dashboard.components import backtesting  # With Dash, which no other command needs.
+
     tried = done.tried
     if not tried.found.runs:
         return shown("No run is over in this time: --all looks at all time.")
@@ -65,6 +66,8 @@ def table(done: Done) -> RenderableType:
 
 def _kept(done: Done) -> Iterator[str]:
     """A line for each policy and each action and mode it had."""
+    from dashboard.components import practice
+
     for promise in done.promises:
         name, tried = promise.policy.name, practice.tried(promise)
         tallies = [each for each in done.tallies if each.policy == name]

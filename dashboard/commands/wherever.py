@@ -6,9 +6,8 @@ from rich.console import Group, RenderableType
 
 from dashboard.commands.terminal import shown
 from dashboard.components import words
-from dashboard.components.wherever import nothing
 from engine.grounds import grounds
-from engine.occurrences import Family, Occurrence, Occurrences, explain
+from engine.occurrences import Family, Occurrence, Occurrences, explain, nothing
 from engine.runs import Window
 
 LINES = 10

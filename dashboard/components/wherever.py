@@ -17,8 +17,7 @@ from engine.builder import Answer, Failed, Ready
 from engine.listing import Filters
 from engine.maps import BehaviourMap
 from engine.narrowing import step_text
-from engine.occurrences import Family, Occurrence, Occurrences, explain
-from engine.siblings import ALPHA, FORK_GAP_POINTS, MIN_SUPPORT
+from engine.occurrences import Family, Occurrence, Occurrences, explain, nothing
 
 SHOWN = 8
 """Steps of a table shown at once."""
@@ -63,28 +62,6 @@ def _family(
     sides = ((hurt, found.harmful, found.harmful_found), (help_, found.golden, found.golden_found))
     tables = [_table(behaviour, look, *side) for side in sides if side[1]]
     return [*tables, *([html.P(none, className="dim")] if (none := nothing(found, noun)) else [])]
-
-
-def nothing(found: Family, noun: str) -> str:
-    """Why there is no harmful or no golden one; "" where there are both.
-
-    >>> nothing(Family(200, (), (), 0, 0), "step")
-    'Of 200 steps tested none ends 25 points worse or better than the runs without it with p < 0.05.'
-    >>> nothing(Family(0, (), (), 0, 0), "failed call")
-    'No failed call could be tested: none is in 3 completed runs and missing from 3 others.'
-    """
-    if not found.tested:
-        return (
-            f"No {noun} could be tested: none is in {MIN_SUPPORT} completed runs and missing from "
-            f"{MIN_SUPPORT} others."
-        )
-    missing = [*["worse"] * (not found.harmful_found), *["better"] * (not found.golden_found)]
-    if not missing:
-        return ""
-    return (
-        f"Of {words.count(found.tested, noun)} tested none ends {FORK_GAP_POINTS} points "
-        f"{' or '.join(missing)} than the runs without it with p < {ALPHA}."
-    )
 
 
 def _table(
