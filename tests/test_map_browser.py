@@ -133,6 +133,7 @@ def test_a_stale_map_is_shown_at_once_with_its_age_and_replaced_where_nothing_mo
     page.keyboard.press("ArrowRight")
     expect(row).to_have_attribute("aria-expanded", "true")
     expect(page.locator("#node-panel h2")).to_contain_text("way30")
+    expect(page).to_have_url(re.compile("node="))
     address = page.url
     before = row.bounding_box()
 
