@@ -121,25 +121,14 @@ def findings(map: BehaviourMap) -> RenderableType:
         shown(f"{summary(map)} {words.mix(map.totals)}"),
         *(shown(text) for text in overall(map, found, chance(map))),
     ]
-    for fork in forks(map):
+    for fork in (*forks(map), *golden_forks(map)):
+        golden = fork.runs_gained > 0
+        weighed = f"gained {fork.runs_gained:.0f}" if golden else f"cost {fork.runs_lost:.0f}"
         parts += [
-            shown(f"\n{_path(fork.path)}", style="bold red"),
+            shown(f"\n{_path(fork.path)}", style="bold green" if golden else "bold red"),
             *_shown(found[fork.node]),
-            shown(f"  {explain(fork)}"),
-            shown(
-                f"  It cost {fork.runs_lost:.0f} runs; {words.certainty(fork.q, map.tested)}. "
-                f"{_examples(fork)}"
-            ),
-        ]
-    for fork in golden_forks(map):
-        parts += [
-            shown(f"\n{_path(fork.path)}", style="bold green"),
-            *_shown(found[fork.node]),
-            shown(f"  Golden: {explain(fork)}"),
-            shown(
-                f"  It gained {fork.runs_gained:.0f} runs; {words.certainty(fork.q, map.tested)}. "
-                f"{_examples(fork)}"
-            ),
+            shown(f"  {'Golden: ' * golden}{explain(fork)}"),
+            shown(f"  It {weighed} runs; {words.certainty(fork.q, map.tested)}. {_examples(fork)}"),
         ]
     spots = hotspots(map)
     if spots:
